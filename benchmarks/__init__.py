@@ -1,0 +1,1 @@
+"""Declarations for asv: what is measured, over which parameters, in which unit."""

@@ -1,0 +1,26 @@
+"""DQN training: frequent updates on small minibatches."""
+
+
+class DqnTraining:
+    """How many env-steps/s does a DQN training loop reach, and what does async send/recv add to it?
+
+    Outside the clock: opening the envs, compilation, the first replay fill.
+    """
+
+    params = (["step", "send_recv"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
+    param_names = ("loop", "num_envs")
+    unit = "env-steps/s"
+    version = "1-00000000"
+    timeout = 3600
+
+    def setup(self, loop, num_envs):
+        """Skip, with the reason, where the release or the protocol has no such cell."""
+        from ale_velocity import suite
+
+        suite.require(num_envs)
+
+    def track_env_steps_per_second(self, loop, num_envs):
+        """Env-steps/s of each window."""
+        from ale_velocity import suite
+
+        return suite.measure_cell("dqn", loop, num_envs)

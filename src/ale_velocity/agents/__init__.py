@@ -1,0 +1,74 @@
+"""What is learnt between emulator calls. A loop drives any `Agent`."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+AGENTS = ("dqn", "emulator")
+
+
+class Agent(Protocol):
+    """What a loop needs from an agent; device arrays are opaque to the loop.
+
+    `emulator` is the agent that learns nothing: with it a loop measures the emulator alone.
+    """
+
+    def to_device(self, observations: Any) -> Any:
+        """Bring host observations, uint8 `(rows, 4, 84, 84)`, to where the agent computes."""
+
+    def act(self, observations: Any) -> Any:
+        """Return one action a row for device observations, on the device."""
+
+    def to_host(self, values: Any) -> Any:
+        """Bring device values to the host as a numpy array, waiting for them."""
+
+    def store(self, observations: Any, actions: Any, rewards: Any, terminated: Any, next_observations: Any) -> None:
+        """Remember transitions: device observations and actions, host rewards and terminations."""
+
+    def learn(self, iteration: int) -> None:
+        """Update where the agent's schedule has one after `iteration`, counted from 0 in each window."""
+
+    def drain(self) -> None:
+        """Wait until the device has done everything asked of it."""
+
+    @property
+    def num_updates(self) -> int | None:
+        """Updates so far; None for an agent that never learns."""
+
+    @property
+    def num_compiled(self) -> int:
+        """Graphs compiled so far in this process: a window during which it grows is refused."""
+
+    def check(self) -> None:
+        """Raise `VelocityError` unless the agent did its work: losses finite, weights changed, code compiled."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a result must say about how the agent ran, as JSON values."""
+
+
+def make_agent(
+    name: str,
+    *,
+    num_envs: int,
+    num_actions: int,
+    device: str,
+    torch_threads: int | None = None,
+    train_freq: int = 4,
+    batch_size: int = 32,
+    buffer_cap: int = 10_000,
+) -> Agent:
+    """Return the agent called `name` (see `AGENTS`); torch is imported only if that agent needs it."""
+    if name == "emulator":
+        from ale_velocity.agents.emulator import FixedActions
+
+        return FixedActions(num_envs, num_actions)
+    from ale_velocity.agents.dqn import DqnAgent
+    from ale_velocity.agents.torch_device import prepare_torch
+
+    return DqnAgent(
+        num_actions,
+        prepare_torch(device, torch_threads),
+        train_freq=train_freq,
+        batch_size=batch_size,
+        buffer_cap=buffer_cap,
+    )

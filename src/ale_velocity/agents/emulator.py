@@ -1,0 +1,50 @@
+"""No learner at all: actions from a fixed table, so that a loop measures the emulator alone."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+TABLE_ROWS = 1024  # actions repeat after this many iterations; long against an episode's fate, small in cache
+TABLE_SEED = 1
+
+
+class FixedActions:
+    """Actions drawn once with numpy, never from the library under test: int64 `(num_envs,)` an iteration."""
+
+    num_updates = None
+    num_compiled = 0
+
+    def __init__(self, num_envs: int, num_actions: int) -> None:
+        table = np.random.default_rng(TABLE_SEED).integers(num_actions, size=(TABLE_ROWS, num_envs), dtype=np.int64)
+        self._actions = itertools.cycle(list(table))
+
+    def to_device(self, observations: Any) -> Any:
+        """Return them as they are: nothing computes on them."""
+        return observations
+
+    def act(self, observations: Any) -> Any:  # noqa: ARG002 (the table does not look)
+        """Return the next row of the table."""
+        return next(self._actions)
+
+    def to_host(self, values: Any) -> Any:
+        """Return them as they are: they never left."""
+        return values
+
+    def store(self, *_transition: Any) -> None:
+        """Remember nothing."""
+
+    def learn(self, iteration: int) -> None:
+        """Learn nothing."""
+
+    def drain(self) -> None:
+        """There is no device to wait for."""
+
+    def check(self) -> None:
+        """There is no work of its own to check."""
+
+    def facts(self) -> dict[str, Any]:
+        """Say that no device was used."""
+        return {"device": "none"}

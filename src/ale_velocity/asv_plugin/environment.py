@@ -1,0 +1,55 @@
+"""An asv environment that holds one stack at a time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from asv import util
+from asv.plugins.virtualenv import Virtualenv
+
+from ale_velocity.asv_plugin import machine
+from ale_velocity.errors import VelocityError
+from ale_velocity.settings import PREFIX, Settings
+
+
+class StackEnvironment(Virtualenv):
+    """`"environment_type": "stack"`: asv's virtualenv, with our variables as part of a result's identity.
+
+    The matrix of asv.conf.json gives the variables' defaults; the caller's environment overrides them, and the
+    value that was used becomes part of the environment's name, so results of different ones never mix.
+    """
+
+    tool_name = "stack"
+
+    def __init__(self, conf: Any, python: str, requirements: dict[str, str], tagged_env_vars: dict[Any, str]) -> None:
+        self._results_dir = Path(conf.results_dir).absolute()
+        effective = {key: os.environ.get(key[1], value) for key, value in tagged_env_vars.items()}
+        try:
+            Settings.from_environ({**os.environ, **{name: value for (_, name), value in effective.items()}})
+        except VelocityError as error:
+            raise util.UserError(str(error)) from error
+        device = ("nobuild", PREFIX + "DEVICE")
+        if effective.get(device) == "auto":
+            # A result must say where it ran; and with the device named, a broken GPU fails instead of
+            # quietly running on the CPU.
+            effective[device] = "cuda" if has_nvidia_gpu() else "cpu"
+        super().__init__(conf, python, requirements, effective)
+
+    def run(self, args: list[str], **kwargs: Any) -> Any:
+        """Run the environment's python, telling cells where to keep their records."""
+        records = self._results_dir / machine.name() / "cells.jsonl"
+        env = {**kwargs.pop("env", os.environ), PREFIX + "RECORDS": str(records)}
+        return super().run(args, env=env, **kwargs)
+
+
+def has_nvidia_gpu() -> bool:
+    """Whether an NVIDIA driver lists a GPU here."""
+    if not (shutil.which("nvidia-smi") or Path("/proc/driver/nvidia/version").exists()):
+        return False
+    try:
+        return "GPU" in util.check_output(["nvidia-smi", "-L"], display_error=False, dots=False)
+    except (util.ProcessError, OSError):
+        return False

@@ -1,0 +1,53 @@
+"""asv's view of the timeline: a git repository that is generated when asv opens it."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+from asv import util
+from asv.plugins.git import Git
+from asv.repo import NoSuchNameError
+
+from ale_velocity.errors import VelocityError
+from ale_velocity.timeline import manifest, writer
+
+
+class Timeline(Git):
+    """`"dvcs": "timeline"` of asv.conf.json, with the manifest as its `"repo"`."""
+
+    dvcs = "timeline"
+
+    def __init__(self, url: str, mirror_path: str) -> None:
+        manifest_path = Path(url)
+        try:
+            self._names = sorted(writer.build(manifest_path))
+            self._names += [series.name for series in manifest.load(manifest_path)]
+        except VelocityError as error:
+            raise util.UserError(str(error)) from error
+        super().__init__(str(writer.repository_path(manifest_path)), mirror_path)
+
+    @classmethod
+    def url_match(cls, url: str) -> bool:
+        """Match a manifest."""
+        return url.endswith(".toml")
+
+    def get_hash_from_name(self, name: str) -> Any:
+        """Return the commit of a release, branch or hash; an unknown name is answered with the nearest."""
+        try:
+            return super().get_hash_from_name(name)
+        except NoSuchNameError as error:
+            raise util.UserError(self._unknown(name)) from error
+
+    def get_hashes_from_range(self, range_spec: str) -> Any:
+        """Return the commits of a range, newest first; an unknown name in it is answered with the nearest."""
+        try:
+            return super().get_hashes_from_range(range_spec)
+        except util.ProcessError as error:
+            raise util.UserError(self._unknown(range_spec)) from error
+
+    def _unknown(self, name: str) -> str:
+        near = difflib.get_close_matches(name.strip("^!"), self._names, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else "see 'ale-velocity timeline list'"
+        return f"the timeline has no '{name}': {hint}"

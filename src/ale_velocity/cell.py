@@ -1,0 +1,159 @@
+"""One cell: an agent, a loop and an env count, measured in this process.
+
+`python -m ale_velocity.cell SPEC.json RESULT.json` runs one in a process of its own, as `bench` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import json
+import os
+import platform
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ale_velocity import envs, stack
+from ale_velocity.agents import make_agent
+from ale_velocity.errors import NotAvailableError, VelocityError
+from ale_velocity.loops import LOOPS
+from ale_velocity.measure import Measurement, Protocol, measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXIT_NOT_AVAILABLE = 3
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one process measures. `torch_threads` is None where torch keeps its default."""
+
+    agent: str
+    loop: str
+    num_envs: int
+    protocol: Protocol
+    game: str = "pong"
+    device: str = "auto"
+    torch_threads: int | None = None
+    train_freq: int = 4
+    batch_size: int = 32
+    buffer_cap: int = 10_000
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Cell:
+        """Return the cell that `dataclasses.asdict` turned into `data`."""
+        protocol = Protocol(**{**data["protocol"], "counts": tuple(data["protocol"]["counts"])})
+        return cls(**{**data, "protocol": protocol})
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A cell, its measurement, and the facts of the machine and stack that it ran on."""
+
+    cell: Cell
+    measurement: Measurement
+    facts: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON values, with the windows whole."""
+        return {
+            "cell": dataclasses.asdict(self.cell),
+            "warmup_s": round(self.measurement.warmup_s, 3),
+            "warmup_iterations": self.measurement.warmup_iterations,
+            "windows": [dataclasses.asdict(window) for window in self.measurement.windows],
+            "samples": self.measurement.samples,
+            "facts": self.facts,
+        }
+
+
+def run_cell(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> CellResult:
+    """Open the envs, measure, check the work, and return the result with its facts.
+
+    Raises `NotAvailableError` for a stack that cannot run this cell, `VelocityError` for one that ran wrongly.
+    """
+    num_threads = envs.emulator_threads(cell.num_envs)
+    vector_env = envs.open_vector_env(cell.game, cell.num_envs, num_threads)
+    try:
+        agent = make_agent(
+            cell.agent,
+            num_envs=cell.num_envs,
+            num_actions=int(vector_env.single_action_space.n),
+            device=cell.device,
+            torch_threads=cell.torch_threads,
+            train_freq=cell.train_freq,
+            batch_size=cell.batch_size,
+            buffer_cap=cell.buffer_cap,
+        )
+        loop = LOOPS[cell.loop](vector_env, agent, envs.SEED)
+        measurement = measure(loop, agent, cell.protocol, cell.num_envs, progress=progress)
+        loop.close()
+    finally:
+        vector_env.close()
+    facts = {
+        "versions": stack.versions("ale-py", "torch", "numpy", "gymnasium"),
+        "python": platform.python_version(),
+        "num_threads": num_threads,
+        "usable_cpus": envs.usable_cpus(),
+        "frameskip": envs.FRAMESKIP,
+        **agent.facts(),
+    }
+    if agent.num_updates is not None:
+        facts["updates_per_env_step"] = replay_ratio(cell.train_freq, cell.num_envs)
+    return CellResult(cell, measurement, facts)
+
+
+def replay_ratio(train_freq: int, num_envs: int) -> float:
+    """Updates an env-step: one every `train_freq` iterations of `num_envs` env-steps."""
+    return 1 / (train_freq * num_envs)
+
+
+def use_private_compile_cache() -> None:
+    """Keep torch.compile's cache with the environment of an asv run; elsewhere torch's default place serves."""
+    if environment := os.environ.get("ASV_ENV_DIR"):
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(environment) / "torchinductor"))
+
+
+def append_record(path: Path, record: dict[str, Any]) -> None:
+    """Append one JSON line, in one write, so that a stop in between loses at most this line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"at": stamp, **record}) + "\n")
+
+
+def main() -> int:
+    """Run the cell of a JSON file and write its result, or `{"reason": ...}`, to another."""
+    spec, result = (Path(argument) for argument in sys.argv[1:])
+    try:
+        done = run_cell(
+            Cell.from_json(json.loads(spec.read_text(encoding="utf-8"))),
+            progress=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    except VelocityError as error:
+        write_json(result, {"reason": str(error)})
+        return EXIT_NOT_AVAILABLE if isinstance(error, NotAvailableError) else 1
+    write_json(result, done.to_json())
+    return 0
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON so that a stop leaves either the old file or the new one, never half."""
+    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(data, file, indent=1)
+            file.write("\n")
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""What the asv benchmarks call: checks before a cell, and the measurement in the form that asv keeps."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ale_velocity import envs, stack
+from ale_velocity.cell import Cell, append_record, run_cell, use_private_compile_cache
+from ale_velocity.errors import NotAvailableError
+from ale_velocity.measure import PROTOCOLS
+from ale_velocity.settings import PREFIX, Settings
+
+
+def require(num_envs: int) -> None:
+    """Raise asv's skip, with the reason, where this cell is n/a; `VelocityError` where it would measure wrongly."""
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    settings = Settings.from_environ()
+    stack.check_pins()
+    protocol = PROTOCOLS[settings.protocol]
+    if num_envs not in protocol.counts:
+        counts = ", ".join(map(str, protocol.counts))
+        raise SkipNotImplemented(f"the {protocol.name} protocol measures {counts} envs")
+    try:
+        envs.require_vector_env()
+    except NotAvailableError as error:
+        raise SkipNotImplemented(str(error)) from error
+    envs.check_game(settings.game)
+
+
+def measure_cell(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
+    """Measure a cell with the settings of the environment; return env-steps/s of each window as asv's samples.
+
+    asv keeps median, interval and samples of a `track_` result of this form (a test pins that it does).
+    """
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    settings = Settings.from_environ()
+    use_private_compile_cache()
+    cell = Cell(
+        agent,
+        loop,
+        num_envs,
+        PROTOCOLS[settings.protocol],
+        game=settings.game,
+        device=settings.device,
+        torch_threads=settings.torch_threads,
+    )
+    try:
+        result = run_cell(cell)
+    except NotAvailableError as error:
+        raise SkipNotImplemented(str(error)) from error
+    if records := os.environ.get(PREFIX + "RECORDS"):
+        run = {"commit": os.environ.get("ASV_COMMIT"), "environment": os.environ.get("ASV_ENV_NAME")}
+        append_record(Path(records), {**run, **result.to_json()})
+    return {"samples": result.measurement.samples, "number": 1}
