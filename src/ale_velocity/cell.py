@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
+import datetime as dt
 import json
 import os
 import platform
@@ -121,7 +121,7 @@ def use_private_compile_cache() -> None:
 def append_record(path: Path, record: dict[str, Any]) -> None:
     """Append one JSON line, in one write, so that a stop in between loses at most this line."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    stamp = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    stamp = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"at": stamp, **record}) + "\n")
 

@@ -62,10 +62,7 @@ def emulator_threads(num_envs: int) -> int:
 
 def usable_cpus(cgroup_root: Path = Path("/sys/fs/cgroup")) -> int:
     """Return how many CPUs this process may use: its affinity, and its cgroup's CPU quota rounded up."""
-    if hasattr(os, "sched_getaffinity"):
-        affinity = len(os.sched_getaffinity(0))
-    else:
-        affinity = os.cpu_count() or 1
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _cgroup_quota(cgroup_root)
     return affinity if quota is None else max(1, min(affinity, -int(-quota // 1)))
 

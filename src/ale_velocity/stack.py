@@ -36,32 +36,32 @@ def check_pins() -> None:
 
 def versions(*packages: str) -> dict[str, str]:
     """Return the installed version of each package that is installed, local build tag included (2.13.0+cpu)."""
-    found = {}
-    for package in packages:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    return {package: version for package in packages if (version := _version(package))}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _mismatch(pin: Requirement) -> str | None:
-    try:
-        distribution = metadata.distribution(pin.name)
-    except metadata.PackageNotFoundError:
+    version = _version(pin.name)
+    if version is None:
         return f"the commit pins {pin}, {pin.name} is not installed"
     if pin.url:
-        installed = _installed_url(distribution)
-        return None if installed == pin.url else f"the commit pins {pin}, installed is {installed or 'an index release'}"
+        installed = _installed_url(pin.name) or f"release {version} of an index"
+        return None if installed == pin.url else f"the commit pins {pin}, installed is {installed}"
     # A pin without a local build tag admits any build of that version: torch==2.13.0 is met by 2.13.0+cpu.
-    if pin.specifier.contains(distribution.version, prereleases=True):
+    if pin.specifier.contains(version, prereleases=True):
         return None
-    return f"the commit pins {pin}, installed is {pin.name} {distribution.version}"
+    return f"the commit pins {pin}, installed is {pin.name} {version}"
 
 
-def _installed_url(distribution: metadata.Distribution) -> str | None:
-    """Return the URL a distribution was installed from in PEP 508 form, from its PEP 610 record."""
-    text = distribution.read_text("direct_url.json")
+def _installed_url(package: str) -> str | None:
+    """Return the URL a package was installed from in PEP 508 form, from its PEP 610 record."""
+    text = metadata.distribution(package).read_text("direct_url.json")
     if text is None:
         return None
     record = json.loads(text)

@@ -21,7 +21,7 @@ def prepare_torch(device: str, threads: int | None) -> torch.device:
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise VelocityError(
-            f"ALE_VELOCITY_DEVICE=cuda, but torch {torch.__version__} sees no CUDA device here: "
+            f"cuda was asked for, but torch {torch.__version__} sees no CUDA device here: "
             "install a CUDA build and driver, or ask for cpu"
         )
     if device == "auto":

@@ -5,7 +5,7 @@ A series moves one package and holds the others; a release of it is one complete
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,7 @@ class Release:
 
     name: str
     version: str
-    date: datetime.datetime
+    date: dt.datetime
     requirements: tuple[str, ...]
     requires_python: str
     note: str
@@ -92,7 +92,7 @@ def _series(name: str, entry: dict[str, Any]) -> Series:
             Release(
                 name=f"{name}-{item['version']}",
                 version=item["version"],
-                date=item["date"].astimezone(datetime.timezone.utc),
+                date=item["date"].astimezone(dt.timezone.utc),
                 requirements=(moving, *(_held_requirement(other, pin) for other, pin in sorted(held.items()))),
                 requires_python=item.get("python", ">=3.10"),
                 note=item.get("note", ""),
@@ -131,6 +131,11 @@ def _series_problems(entry: dict[str, Any]) -> Iterator[str]:
     if not isinstance(package, str) or not isinstance(held, dict) or not isinstance(releases, list):
         yield "package must be a string, held a table, releases an array of tables"
         return
+    yield from _held_problems(package, held)
+    yield from _releases_problems(package, releases)
+
+
+def _held_problems(package: str, held: dict[str, Any]) -> Iterator[str]:
     for other, pin in held.items():
         if not isinstance(pin, str):
             yield f"held {other}: the pin must be a string"
@@ -138,6 +143,9 @@ def _series_problems(entry: dict[str, Any]) -> Iterator[str]:
             yield f"held {other}: {problem}"
         if canonicalize_name(other) == canonicalize_name(package):
             yield f"held {other}: is also the package that moves"
+
+
+def _releases_problems(package: str, releases: list[Any]) -> Iterator[str]:
     previous: dict[str, Any] | None = None
     seen: dict[str, int] = {}
     for number, item in enumerate(releases, start=1):
@@ -167,7 +175,7 @@ def _release_problems(package: str, item: Any) -> Iterator[str]:
     if problem := _version_problem(item["version"]):
         yield problem
     date = item.get("date")
-    if not isinstance(date, datetime.datetime) or date.tzinfo is None:
+    if not isinstance(date, dt.datetime) or date.tzinfo is None:
         yield "lacks a date with time and zone, such as 2026-08-16T23:18:56Z"
     if "requirement" in item and (problem := _requirement_problem(package, item["requirement"])):
         yield problem

@@ -1,0 +1,194 @@
+"""`ale-velocity bench`: the reference experiment on the stack that is installed here, without asv."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ale_velocity import envs
+from ale_velocity.agents import AGENTS
+from ale_velocity.cell import EXIT_NOT_AVAILABLE, Cell, replay_ratio, write_json
+from ale_velocity.errors import VelocityError
+from ale_velocity.loops import LOOPS
+from ale_velocity.measure import PROTOCOLS, Protocol
+from ale_velocity.settings import DEVICES
+from ale_velocity.stats import Interval, mean_interval
+
+CHART_NAMES = {"step": "stepRaw", "send_recv": "recvRaw"}
+
+
+def add_command(subparsers: Any) -> None:
+    """Add `bench`."""
+    reference, quick = PROTOCOLS["reference"], PROTOCOLS["quick"]
+    parser = subparsers.add_parser(
+        "bench",
+        help="measure loops on the stack installed here",
+        description="Measure env-steps/s of the chosen loops for each env count, each cell in a fresh process, on the "
+        "ale-py and torch that are installed here. Prints intervals over windows, ratios and chart constants.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    number = _at_least_one
+    parser.add_argument("--agent", choices=AGENTS, default="dqn", help="what is learnt between emulator calls")
+    parser.add_argument("--loops", nargs="+", choices=LOOPS, default=list(LOOPS), help="how actions reach the emulator")
+    parser.add_argument(
+        "--counts", nargs="+", type=number, metavar="N", help=f"env counts ({_words(reference.counts)})"
+    )
+    parser.add_argument("--reps", type=number, metavar="N", help=f"windows a cell ({reference.reps})")
+    parser.add_argument("--bench-steps", type=number, metavar="N", help=f"iterations a window ({reference.iterations})")
+    parser.add_argument("--warmup", type=number, metavar="N", help=f"iterations before the clock ({reference.warmup})")
+    parser.add_argument("--train-freq", type=number, default=4, metavar="N", help="iterations an update")
+    parser.add_argument("--batch-size", type=number, default=32, metavar="N", help="transitions a minibatch")
+    parser.add_argument("--buffer-cap", type=number, default=10_000, metavar="N", help="transitions the replay holds")
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="where the learner computes")
+    parser.add_argument("--game", default="pong", help="ROM name in snake_case, such as ms_pacman")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=f"counts {_words(quick.counts)}, reps {quick.reps}, bench-steps {quick.iterations}, warmup {quick.warmup}",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep every window, rewritten after each cell")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure all cells, print them as they come, then the chart constants; keep what was measured on any stop."""
+    protocol = _protocol(arguments)
+    check_arguments(arguments, protocol)
+    cells = [
+        Cell(
+            arguments.agent,
+            loop,
+            num_envs,
+            protocol,
+            game=arguments.game,
+            device=arguments.device,
+            train_freq=arguments.train_freq,
+            batch_size=arguments.batch_size,
+            buffer_cap=arguments.buffer_cap,
+        )
+        for num_envs in protocol.counts
+        for loop in arguments.loops
+    ]
+    results: list[dict[str, Any]] = []
+    failures = 0
+    for number, cell in enumerate(cells, start=1):
+        result = measure_in_process(cell, label=f"[{number}/{len(cells)}] {cell.agent} {cell.loop} n={cell.num_envs}")
+        results.append(result)
+        failures += result.get("failed", False)
+        if arguments.json:
+            write_json(arguments.json, {"schema": 1, "cells": results})
+        if cell.loop == arguments.loops[-1]:
+            print(_row(results[-len(arguments.loops) :], arguments), flush=True)
+    print(f"\nenv-steps/s, {envs.FRAMESKIP} frames each; ± is the 95% interval over the windows of one process.\n")
+    print(chart_constants(results))
+    return 2 if failures else 0
+
+
+def check_arguments(arguments: argparse.Namespace, protocol: Protocol) -> None:
+    """Raise `VelocityError` for options that cannot work, before any environment opens."""
+    if arguments.batch_size > arguments.buffer_cap:
+        raise VelocityError(f"--batch-size {arguments.batch_size} does not fit --buffer-cap {arguments.buffer_cap}")
+    if max(protocol.counts) > arguments.buffer_cap:
+        raise VelocityError(f"--counts {max(protocol.counts)} does not fit --buffer-cap {arguments.buffer_cap}")
+    if arguments.json and not arguments.json.absolute().parent.is_dir():
+        raise VelocityError(f"--json {arguments.json}: there is no folder {arguments.json.absolute().parent}")
+    envs.require_vector_env()
+    envs.check_game(arguments.game)
+    if arguments.device == "cuda":
+        from ale_velocity.agents.torch_device import prepare_torch
+
+        prepare_torch("cuda", threads=None)
+
+
+def measure_in_process(cell: Cell, label: str) -> dict[str, Any]:
+    """Measure a cell in a fresh process, passing its progress on to stderr after `label`.
+
+    Returns the result as JSON values, or the cell with `reason` and, unless it is n/a, `failed`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        spec, result = Path(folder) / "spec.json", Path(folder) / "result.json"
+        write_json(spec, dataclasses.asdict(cell))
+        command = [sys.executable, "-m", "ale_velocity.cell", str(spec), str(result)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+            last_line = ""
+            for line in process.stderr or ():
+                last_line = line.rstrip()
+                print(f"{label}: {last_line}", file=sys.stderr, flush=True)
+        if process.returncode == 0:
+            return json.loads(result.read_text(encoding="utf-8"))
+        if result.exists():
+            reason = json.loads(result.read_text(encoding="utf-8"))["reason"]
+        else:
+            reason = f"the process ended with code {process.returncode}: {last_line}"
+    failed = process.returncode != EXIT_NOT_AVAILABLE
+    print(f"{label}: {'failed' if failed else 'n/a'}: {reason}", file=sys.stderr)
+    return {"cell": dataclasses.asdict(cell), "reason": reason, "failed": failed}
+
+
+def chart_constants(results: list[dict[str, Any]]) -> str:
+    """Return a JavaScript array a loop, of `{ n, thr, thr_lo, thr_hi }` in whole env-steps/s."""
+    arrays: dict[str, list[str]] = {}
+    for result in results:
+        points = arrays.setdefault(CHART_NAMES[result["cell"]["loop"]], [])
+        if interval := _interval(result):
+            points.append(
+                f"  {{ n: {result['cell']['num_envs']}, thr: {interval.mean:.0f}, "
+                f"thr_lo: {interval.low:.0f}, thr_hi: {interval.high:.0f} }},\n"
+            )
+    return "\n".join(f"const {name} = [\n{''.join(points)}];" for name, points in arrays.items())
+
+
+def _interval(result: dict[str, Any]) -> Interval | None:
+    windows = result.get("windows")
+    return mean_interval([window["rows"] / window["elapsed_s"] for window in windows]) if windows else None
+
+
+def _row(results: list[dict[str, Any]], arguments: argparse.Namespace) -> str:
+    """One count: each loop with its interval, the ratio to the first loop, and the replay ratio."""
+    num_envs = results[0]["cell"]["num_envs"]
+    intervals = {result["cell"]["loop"]: _interval(result) for result in results}
+    parts = [f"n={num_envs:<4}"]
+    first = intervals[arguments.loops[0]]
+    for loop, interval in intervals.items():
+        if interval is None:
+            parts.append(f"{loop} n/a")
+            continue
+        text = f"{loop} {interval.mean:,.0f} ± {interval.half_width:,.0f}"
+        if first and loop != arguments.loops[0]:
+            text += f" ({interval.mean / first.mean:.2f}x {arguments.loops[0]})"
+        parts.append(text)
+    if arguments.agent != "emulator":
+        parts.append(f"{replay_ratio(arguments.train_freq, num_envs):.3g} updates/env-step")
+    return "  ".join(parts)
+
+
+def _protocol(arguments: argparse.Namespace) -> Protocol:
+    base = PROTOCOLS["quick" if arguments.quick else "reference"]
+    given = {
+        "reps": arguments.reps,
+        "iterations": arguments.bench_steps,
+        "warmup": arguments.warmup,
+        "counts": tuple(dict.fromkeys(arguments.counts)) if arguments.counts else None,
+    }
+    changed = {name: value for name, value in given.items() if value is not None}
+    return dataclasses.replace(base, **changed)
+
+
+def _at_least_one(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return value
+
+
+def _words(values: tuple[int, ...]) -> str:
+    return " ".join(map(str, values))

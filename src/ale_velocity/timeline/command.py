@@ -1,0 +1,69 @@
+"""`ale-velocity timeline`: build, list and check the timeline; name the stack of a release."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ale_velocity.errors import VelocityError
+from ale_velocity.timeline import manifest, writer
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_command(subparsers: Any) -> None:
+    """Add `timeline` and its subcommands."""
+    parser = subparsers.add_parser("timeline", help="the releases that asv walks, one commit each")
+    actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
+
+    build = _add(actions, "build", _build, "write the git repository; asv does this by itself when it needs to")
+    build.add_argument(
+        "--rewrite", action="store_true", help="replace history that changed; results lose their commits"
+    )
+    _add(actions, "list", _list, "list every commit with its stack and date")
+    _add(actions, "check", _check, "check the manifest and say what is wrong and where")
+    stack = _add(actions, "stack", _stack, "print the requirements of a release's stack, for pip install")
+    stack.add_argument("release", help="a release's name, such as ale-py-0.12.1")
+
+
+def _add(actions: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=text, description=text)
+    parser.add_argument("--manifest", type=Path, default=Path("releases.toml"), help="default: releases.toml here")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    commits = writer.build(arguments.manifest, rewrite=arguments.rewrite)
+    print(f"{len(commits)} releases in {writer.repository_path(arguments.manifest)}")
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    commits = writer.build(arguments.manifest)
+    for series in manifest.load(arguments.manifest):
+        held = ", ".join(f"{package} {pin}" for package, pin in series.held.items())
+        print(f"{series.name}: {series.package} moves; held: {held}")
+        for release in series.releases:
+            note = f"  ({release.note})" if release.note else ""
+            stack = " ".join(release.requirements)
+            print(f"  {commits[release.name][:8]}  {release.date:%Y-%m-%d}  {release.name:<16} {stack}{note}")
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    series = manifest.load(arguments.manifest)
+    counts = ", ".join(f"{one.name} {len(one.releases)}" for one in series)
+    print(f"{arguments.manifest}: no problems found (releases: {counts})")
+    return 0
+
+
+def _stack(arguments: argparse.Namespace) -> int:
+    releases = manifest.all_releases(manifest.load(arguments.manifest))
+    if arguments.release not in releases:
+        near = difflib.get_close_matches(arguments.release, releases) or list(releases)[-1:]
+        raise VelocityError(f"no release '{arguments.release}'; did you mean {' or '.join(near)}?")
+    print("\n".join(releases[arguments.release].requirements))
+    return 0
