@@ -57,7 +57,8 @@ def test_output_rows_and_chart_constants(monkeypatch, capsys, tmp_path):
         head = {"cell": {"loop": cell.loop, "num_envs": cell.num_envs}}
         if timed is None:
             return {**head, "reason": "the env returned 5 rows of 8", "failed": True}
-        return {**head, "windows": [{"rows": 200 * cell.num_envs, "elapsed_s": elapsed_s} for elapsed_s in timed]}
+        windows = [{"rows": 200 * cell.num_envs, "elapsed_s": elapsed_s} for elapsed_s in timed]
+        return {**head, "windows": windows, "facts": {"updates_per_env_step": 0.25 / cell.num_envs}}
 
     monkeypatch.setattr(bench, "measure_in_process", measured)
     kept = tmp_path / "windows.json"

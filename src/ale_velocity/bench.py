@@ -13,14 +13,22 @@ from typing import Any
 
 from ale_velocity import envs
 from ale_velocity.agents import AGENTS
-from ale_velocity.cell import EXIT_NOT_AVAILABLE, Cell, replay_ratio, write_json
+from ale_velocity.cell import EXIT_NOT_AVAILABLE, Cell, write_json
 from ale_velocity.errors import VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import PROTOCOLS, Protocol
 from ale_velocity.settings import DEVICES, Settings
 from ale_velocity.stats import Interval, mean_interval
 
-CHART_NAMES = {"step": "stepRaw", "send_recv": "recvRaw"}
+CHART_NAMES = {
+    "step": "stepRaw",
+    "send_recv": "recvRaw",
+    "torch_ops": "torchOpsRaw",
+    "double_buffer": "doubleBufferRaw",
+    "half_batches": "halfBatchesRaw",
+    "ping_pong": "pingPongRaw",
+}
+REFERENCE_LOOPS = ["step", "send_recv"]
 
 
 def add_command(subparsers: Any) -> None:
@@ -36,7 +44,11 @@ def add_command(subparsers: Any) -> None:
     number = _at_least_one
     parser.add_argument("--agent", choices=AGENTS, default="dqn", help="what is learnt between emulator calls (dqn)")
     parser.add_argument(
-        "--loops", nargs="+", choices=LOOPS, default=list(LOOPS), help="how actions reach the emulator (all)"
+        "--loops",
+        nargs="+",
+        choices=LOOPS,
+        default=REFERENCE_LOOPS,
+        help="how actions reach the emulator (step send_recv)",
     )
     parser.add_argument(
         "--counts", nargs="+", type=number, metavar="N", help=f"env counts ({_words(reference.counts)})"
@@ -50,6 +62,10 @@ def add_command(subparsers: Any) -> None:
         "--buffer-cap", type=number, default=10_000, metavar="N", help="transitions the replay holds (10000)"
     )
     parser.add_argument("--device", choices=DEVICES, help="where the learner computes (ALE_VELOCITY_DEVICE, or auto)")
+    parser.add_argument("--num-threads", type=number, metavar="N", help="the emulator's threads (16, within the CPUs)")
+    parser.add_argument(
+        "--torch-threads", type=number, metavar="N", help="torch's threads (ALE_VELOCITY_TORCH_THREADS, or torch's own)"
+    )
     parser.add_argument("--game", help="ROM name in snake_case, such as ms_pacman (ALE_VELOCITY_GAME, or pong)")
     parser.add_argument(
         "--quick",
@@ -64,6 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = Settings.from_environ()
     arguments.device = arguments.device or settings.device
     arguments.game = arguments.game or settings.game
+    arguments.torch_threads = arguments.torch_threads or settings.torch_threads
     protocol = _protocol(arguments)
     check_arguments(arguments, protocol)
     cells = [
@@ -74,6 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
             protocol,
             game=arguments.game,
             device=arguments.device,
+            num_threads=arguments.num_threads,
+            torch_threads=arguments.torch_threads,
             train_freq=arguments.train_freq,
             batch_size=arguments.batch_size,
             buffer_cap=arguments.buffer_cap,
@@ -173,8 +192,13 @@ def _row(results: list[dict[str, Any]], arguments: argparse.Namespace) -> str:
         if first and loop != arguments.loops[0]:
             text += f" ({interval.mean / first.mean:.2f}x {arguments.loops[0]})"
         parts.append(text)
-    if arguments.agent != "emulator":
-        parts.append(f"{replay_ratio(arguments.train_freq, num_envs):.3g} updates/env-step")
+    ratios = [
+        result["facts"]["updates_per_env_step"]
+        for result in results
+        if "updates_per_env_step" in result.get("facts", {})
+    ]
+    if ratios:
+        parts.append(f"{ratios[0]:.3g} updates/env-step")
     return "  ".join(parts)
 
 

@@ -17,21 +17,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ale_velocity import envs, stack
+from ale_velocity import backends, envs, stack
 from ale_velocity.agents import make_agent
 from ale_velocity.errors import NotAvailableError, VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import Measurement, Protocol, measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from ale_velocity.agents import Agent
+    from ale_velocity.loops import Loop
 
 EXIT_NOT_AVAILABLE = 3
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What one process measures. `torch_threads` is None where torch keeps its default."""
+    """What one process measures. A count of threads is None where torch, or the emulator, keeps its default."""
 
     agent: str
     loop: str
@@ -40,6 +43,8 @@ class Cell:
     game: str = "pong"
     device: str = "auto"
     torch_threads: int | None = None
+    num_threads: int | None = None
+    backend: str = "ale"
     train_freq: int = 4
     batch_size: int = 32
     buffer_cap: int = 10_000
@@ -76,40 +81,51 @@ def run_cell(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> Ce
 
     Raises `NotAvailableError` for a stack that cannot run this cell, `VelocityError` for one that ran wrongly.
     """
-    num_threads = envs.emulator_threads(cell.num_envs)
-    vector_env = envs.open_vector_env(cell.game, cell.num_envs, num_threads)
-    try:
-        agent = make_agent(
-            cell.agent,
-            num_envs=cell.num_envs,
-            num_actions=int(vector_env.single_action_space.n),
-            device=cell.device,
-            torch_threads=cell.torch_threads,
-            train_freq=cell.train_freq,
-            batch_size=cell.batch_size,
-            buffer_cap=cell.buffer_cap,
+    with open_loop(cell) as (loop, agent, num_threads):
+        measurement = measure(
+            loop,
+            agent,
+            cell.protocol,
+            cell.num_envs,
+            batches=loop.batches,
+            rollout=agent.rollout,
+            progress=progress,
         )
-        loop = LOOPS[cell.loop](vector_env, agent, envs.SEED)
-        measurement = measure(loop, agent, cell.protocol, cell.num_envs, progress=progress)
         loop.close()
-    finally:
-        vector_env.close()
     facts = {
         "versions": stack.versions("ale-py", "torch", "numpy", "gymnasium"),
         "python": platform.python_version(),
         "num_threads": num_threads,
         "usable_cpus": envs.usable_cpus(),
         "frameskip": envs.FRAMESKIP,
+        "loop": type(loop).__name__,
         **agent.facts(),
     }
-    if agent.num_updates is not None:
-        facts["updates_per_env_step"] = replay_ratio(cell.train_freq, cell.num_envs)
+    if agent.updates_per_env_step is not None:
+        facts["updates_per_env_step"] = agent.updates_per_env_step
     return CellResult(cell, measurement, facts)
 
 
-def replay_ratio(train_freq: int, num_envs: int) -> float:
-    """Updates an env-step: one every `train_freq` iterations of `num_envs` env-steps."""
-    return 1 / (train_freq * num_envs)
+@contextlib.contextmanager
+def open_loop(cell: Cell) -> Iterator[tuple[Loop, Agent, int]]:
+    """Open the envs of a cell and make its agent and loop; yield loop, agent and the emulator's thread count."""
+    kind = LOOPS[cell.loop]
+    num_threads = envs.emulator_threads(cell.num_envs, cell.num_threads)
+    with contextlib.closing(
+        backends.open_envs(cell.backend, kind.layout, cell.game, cell.num_envs, num_threads)
+    ) as opened:
+        agent = make_agent(
+            cell.agent,
+            num_envs=cell.num_envs,
+            num_rows=cell.num_envs // kind.batches,
+            num_actions=int(opened.single_action_space.n),
+            device=cell.device,
+            torch_threads=cell.torch_threads,
+            train_freq=cell.train_freq,
+            batch_size=cell.batch_size,
+            buffer_cap=cell.buffer_cap,
+        )
+        yield kind(opened, agent, envs.SEED), agent, num_threads
 
 
 def use_private_compile_cache() -> None:

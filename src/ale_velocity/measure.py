@@ -96,6 +96,8 @@ def measure(
     protocol: Protocol,
     num_envs: int,
     *,
+    batches: int = 1,
+    rollout: int = 1,
     clock: Callable[[], float] = time.perf_counter,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Measurement:
@@ -103,11 +105,16 @@ def measure(
 
     The warm-up is repeated until the agent has updated at least once: it covers compilation and the first
     replay fill, which with one env takes longer than the quick protocol's 32 iterations.
+
+    The protocol's iterations are rounds in which every env advances once: a loop whose iterations receive
+    `num_envs / batches` rows has `batches` times as many, so that a window holds the same env-steps for every
+    loop. They are rounded up to whole rollouts of `rollout` rounds, for an agent that learns from such.
     """
-    iterations = protocol.window_iterations(num_envs)
+    rounds = _whole(protocol.window_iterations(num_envs), rollout)
+    warmup = _whole(protocol.warmup, rollout)
     snapshots = _Snapshots()
     started = clock()
-    warmup_rounds = _warm_up(loop, agent, protocol.warmup)
+    num_warmups = _warm_up(loop, agent, warmup * batches)
     agent.drain()
     warmup_s = clock() - started
     snapshots.add(agent.to_host(loop.observations))
@@ -116,8 +123,8 @@ def measure(
     windows = []
     for number in range(1, protocol.reps + 1):
         num_compiled = agent.num_compiled
-        window = time_window(loop.run, iterations, drain=agent.drain, clock=clock)
-        _check_window(window, iterations * num_envs)
+        window = time_window(loop.run, rounds * batches, drain=agent.drain, clock=clock)
+        _check_window(window, rounds * num_envs)
         if agent.num_compiled != num_compiled:
             raise VelocityError(f"torch recompiled during window {number}: its time is not a steady state's")
         snapshots.add(agent.to_host(loop.observations))
@@ -125,7 +132,7 @@ def measure(
         progress(f"window {number}/{protocol.reps}: {window.env_steps_per_second:,.0f} env-steps/s")
     agent.check()
     snapshots.check()
-    return Measurement(tuple(windows), warmup_s, warmup_rounds * protocol.warmup)
+    return Measurement(tuple(windows), warmup_s, num_warmups * warmup)
 
 
 def time_window(
@@ -137,6 +144,11 @@ def time_window(
     rows = run(iterations)
     drain()
     return Window(rows, clock() - started)
+
+
+def _whole(rounds: int, rollout: int) -> int:
+    """Round up to whole rollouts."""
+    return -(-rounds // rollout) * rollout
 
 
 def _warm_up(loop: Loop, agent: Agent, iterations: int) -> int:
