@@ -50,3 +50,28 @@ class DqnFixedReplayRatio:
         from ale_velocity import suite
 
         return suite.measure_cell("dqn_fixed_ratio", loop, num_envs)
+
+
+class DqnTrainingGraphed:
+    """The work of `DqnTraining` with launches, allocations and waits taken out by CUDA graphs: what is left to gain?
+
+    n/a without CUDA; torch has one CPU thread. Outside the clock: opening the envs, captures, the first replay fill.
+    """
+
+    params = (["step", "send_recv", "torch_ops", "double_buffer"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
+    param_names = ("loop", "num_envs")
+    unit = "env-steps/s"
+    version = "1-6d71051c"
+    timeout = 3600
+
+    def setup(self, loop, num_envs):
+        """Skip, with the reason, where the release or the protocol has no such cell."""
+        from ale_velocity import suite
+
+        suite.require(num_envs)
+
+    def track_env_steps_per_second(self, loop, num_envs):
+        """Env-steps/s of each window."""
+        from ale_velocity import suite
+
+        return suite.measure_cell("dqn", loop, num_envs, learner="graphed")

@@ -31,9 +31,11 @@ def test_the_suite(discovered):
     assert sorted(name.rpartition(".")[0] for name in discovered) == [
         "dqn.DqnFixedReplayRatio",
         "dqn.DqnTraining",
+        "dqn.DqnTrainingGraphed",
         "emulator.EmulatorOnly",
         "learner.LearnerOnly",
         "ppo.PpoTraining",
+        "ppo.PpoTrainingGraphed",
     ]
     for benchmark in discovered.values():
         assert benchmark["param_names"] == ["loop", "num_envs"]

@@ -13,7 +13,7 @@ CPU = torch.device("cpu")
 
 
 def _agent(**changes):
-    options = {"num_envs": 1, "schedule": EveryRounds(4, num_envs=1), "batch_size": 32, "buffer_cap": 64}
+    options = {"num_envs": 1, "num_rows": 1, "schedule": EveryRounds(4, num_envs=1), "batch_size": 32, "buffer_cap": 64}
     return DqnAgent(6, CPU, **{**options, **changes})
 
 

@@ -28,15 +28,18 @@ SHARED = [
     *("loops/step.py", "loops/send_recv.py", "loops/ping_pong.py"),
 ]
 TORCH_OPS = ["loops/torch_ops.py", "loops/torch_registration.py"]
-AGENT = ["agents/torch_agent.py", "agents/torch_device.py", "agents/nature.py"]
+AGENT = ["agents/graphed.py", "agents/torch_agent.py", "agents/torch_device.py", "agents/nature.py"]
 DQN = [*SHARED, *TORCH_OPS, *AGENT, "agents/dqn.py"]
+PPO = [*SHARED, *AGENT, "agents/ppo.py"]
 # Which sources each benchmark times, below src/ale_velocity/.
 SOURCES = {
     "dqn.DqnTraining": DQN,
+    "dqn.DqnTrainingGraphed": DQN,
     "dqn.DqnFixedReplayRatio": DQN,
     "emulator.EmulatorOnly": [*SHARED, *TORCH_OPS, "loops/half_batches.py", "agents/emulator.py"],
     "learner.LearnerOnly": [*SHARED, *AGENT, "agents/dqn.py"],
-    "ppo.PpoTraining": [*SHARED, *AGENT, "agents/ppo.py"],
+    "ppo.PpoTraining": PPO,
+    "ppo.PpoTrainingGraphed": PPO,
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ale_velocity import envs
-from ale_velocity.agents import AGENTS
+from ale_velocity.agents import AGENTS, LEARNERS
 from ale_velocity.cell import EXIT_NOT_AVAILABLE, Cell, write_json
 from ale_velocity.errors import VelocityError
 from ale_velocity.loops import LOOPS
@@ -43,6 +43,9 @@ def add_command(subparsers: Any) -> None:
     parser.set_defaults(run=run)
     number = _at_least_one
     parser.add_argument("--agent", choices=AGENTS, default="dqn", help="what is learnt between emulator calls (dqn)")
+    parser.add_argument(
+        "--learner", choices=LEARNERS, default="eager", help="how the agent's work reaches the device (eager)"
+    )
     parser.add_argument(
         "--loops",
         nargs="+",
@@ -91,6 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
             protocol,
             game=arguments.game,
             device=arguments.device,
+            learner=arguments.learner,
             num_threads=arguments.num_threads,
             torch_threads=arguments.torch_threads,
             train_freq=arguments.train_freq,

@@ -45,6 +45,7 @@ class Cell:
     torch_threads: int | None = None
     num_threads: int | None = None
     backend: str = "ale"
+    learner: str = "eager"
     train_freq: int = 4
     batch_size: int = 32
     buffer_cap: int = 10_000
@@ -120,6 +121,7 @@ def open_loop(cell: Cell) -> Iterator[tuple[Loop, Agent, int]]:
             num_rows=cell.num_envs // kind.batches,
             num_actions=int(opened.single_action_space.n),
             device=cell.device,
+            learner=cell.learner,
             torch_threads=cell.torch_threads,
             train_freq=cell.train_freq,
             batch_size=cell.batch_size,

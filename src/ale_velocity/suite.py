@@ -30,7 +30,9 @@ def require(num_envs: int) -> None:
     envs.check_game(settings.game)
 
 
-def measure_cell(agent: str, loop: str, num_envs: int, *, backend: str = "ale") -> dict[str, Any]:
+def measure_cell(
+    agent: str, loop: str, num_envs: int, *, backend: str = "ale", learner: str = "eager"
+) -> dict[str, Any]:
     """Measure a cell with the settings of the environment; return env-steps/s of each window as asv's samples.
 
     asv keeps median, interval and samples of a `track_` result of this form (a test pins that it does).
@@ -48,6 +50,7 @@ def measure_cell(agent: str, loop: str, num_envs: int, *, backend: str = "ale") 
         device=settings.device,
         torch_threads=settings.torch_threads,
         backend=backend,
+        learner=learner,
     )
     try:
         result = run_cell(cell)

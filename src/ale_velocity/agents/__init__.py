@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 AGENTS = ("dqn", "dqn_fixed_ratio", "ppo", "emulator")
+LEARNERS = ("eager", "graphed")
+GRAPHED_TORCH_THREADS = 1  # more would fight the emulator's threads: up to 3 times slower (workload.md)
 
 
 class Agent(Protocol):
@@ -79,6 +81,7 @@ def make_agent(
     num_actions: int,
     device: str,
     num_rows: int | None = None,
+    learner: str = "eager",
     torch_threads: int | None = None,
     train_freq: int = 4,
     batch_size: int = 32,
@@ -86,22 +89,34 @@ def make_agent(
 ) -> Agent:
     """Return the agent called `name` (see `AGENTS`) for batches of `num_rows` of the envs, all unless given.
 
-    torch is imported only if that agent needs it.
+    torch is imported only if that agent needs it. The graphed learner is n/a without CUDA.
     """
     num_rows = num_rows or num_envs
     if name == "emulator":
         from ale_velocity.agents.emulator import FixedActions
 
         return FixedActions(num_rows, num_actions)
-    from ale_velocity.agents import dqn
-    from ale_velocity.agents.torch_device import prepare_torch
+    from ale_velocity.agents import dqn, ppo
+    from ale_velocity.agents.torch_device import prepare_torch, require_cuda
 
+    if learner == "graphed":
+        require_cuda(device)
+        torch_threads = torch_threads or GRAPHED_TORCH_THREADS
     torch_device = prepare_torch(device, torch_threads)
-    if name == "ppo":
-        from ale_velocity.agents.ppo import PpoAgent
+    dqn_class, ppo_class = dqn.DqnAgent, ppo.PpoAgent
+    if learner == "graphed":
+        from ale_velocity.agents import graphed
 
-        return PpoAgent(num_actions, torch_device, num_envs=num_envs, num_rows=num_rows)
+        dqn_class, ppo_class = graphed.GraphedDqnAgent, graphed.GraphedPpoAgent
+    if name == "ppo":
+        return ppo_class(num_actions, torch_device, num_envs=num_envs, num_rows=num_rows)
     schedule = dqn.FixedRatio(num_envs) if name == "dqn_fixed_ratio" else dqn.EveryRounds(train_freq, num_envs)
-    return dqn.DqnAgent(
-        num_actions, torch_device, num_envs=num_envs, schedule=schedule, batch_size=batch_size, buffer_cap=buffer_cap
+    return dqn_class(
+        num_actions,
+        torch_device,
+        num_envs=num_envs,
+        num_rows=num_rows,
+        schedule=schedule,
+        batch_size=batch_size,
+        buffer_cap=buffer_cap,
     )

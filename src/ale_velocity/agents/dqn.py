@@ -92,6 +92,10 @@ class Replay:
     def sample(self, batch_size: int) -> tuple[torch.Tensor, ...]:
         """Return `batch_size` rows of each column, drawn uniformly with replacement."""
         rows = torch.randint(self.size, (batch_size,), device=self.actions.device)
+        return self.rows(rows)
+
+    def rows(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return some rows of each column."""
         return tuple(column[rows] for column in self._columns())
 
     def _columns(self) -> tuple[torch.Tensor, ...]:
@@ -111,18 +115,23 @@ class DqnAgent(TorchAgent):
         device: torch.device,
         *,
         num_envs: int,
+        num_rows: int,
         schedule: EveryRounds | FixedRatio,
         batch_size: int,
         buffer_cap: int,
     ) -> None:
         torch.manual_seed(SEED)
-        super().__init__(QNetwork(num_actions), device, num_envs)
+        super().__init__(QNetwork(num_actions), device, num_envs, num_rows)
         self.schedule = schedule
         self.batch_size = batch_size
         self.target = copy.deepcopy(self.network)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=LEARNING_RATE)
         self.replay = Replay(buffer_cap, device)
         self._policy = torch.compile(self.network, mode="reduce-overhead")
+
+    def decide(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return the greedy actions, int64 `(rows,)`."""
+        return self.network(observations).argmax(dim=1)
 
     @torch.no_grad()
     def act(self, observations: torch.Tensor) -> torch.Tensor:
@@ -148,9 +157,7 @@ class DqnAgent(TorchAgent):
         env_ids: Any = None,  # noqa: ARG002 (a transition stands for itself)
     ) -> None:
         """Put a batch of transitions into the replay."""
-        self.replay.add(
-            observations, actions, self.rows_to_device(rewards), self.rows_to_device(terminated), next_observations
-        )
+        self.replay.add(observations, actions, *self.ends_to_device(rewards, terminated), next_observations)
 
     def learn(self, iteration: int) -> None:
         """Make the updates that are due, once the replay holds a minibatch."""

@@ -137,23 +137,24 @@ class PpoAgent(TorchAgent):
 
     def __init__(self, num_actions: int, device: torch.device, *, num_envs: int, num_rows: int) -> None:
         torch.manual_seed(SEED)
-        super().__init__(ActorCritic(num_actions), device, num_envs)
+        super().__init__(ActorCritic(num_actions), device, num_envs, num_rows)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=LEARNING_RATE, eps=ADAM_EPSILON)
         self.transitions = Rollout(ROLLOUT * num_envs // num_rows, num_rows, device)
         self._newest = torch.zeros((num_envs, *OBSERVATION_SHAPE), dtype=torch.uint8, device=device)
         self._all_ids = torch.arange(num_envs, device=device)
-        self._decide = torch.compile(self._decide_eagerly, mode="reduce-overhead")
+        self._policy = torch.compile(self.decide, mode="reduce-overhead")
 
-    def _decide_eagerly(self, observations: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def decide(self, observations: torch.Tensor) -> Decision:
+        """Return the greedy actions with their log probabilities and values."""
         logits, values = self.network(observations)
         log_probs, actions = functional.log_softmax(logits, dim=1).max(dim=1)
-        return actions, log_probs, values
+        return Decision(actions, log_probs, values)
 
     @torch.no_grad()
     def act(self, observations: torch.Tensor) -> Decision:
         """Return the greedy actions with log probabilities and values, cloned out of the graph's outputs."""
         torch.compiler.cudagraph_mark_step_begin()
-        return Decision(*(output.clone() for output in self._decide(observations)))
+        return Decision(*(output.clone() for output in self._policy(observations)))
 
     def to_host(self, values: torch.Tensor | Decision) -> Any:
         """Return a tensor, or the actions of a decision, as a numpy array, which waits for it."""
@@ -175,8 +176,8 @@ class PpoAgent(TorchAgent):
         env_ids: Any = None,
     ) -> None:
         """Add a batch of transitions to the rollout."""
-        ids = self._all_ids if env_ids is None else self.rows_to_device(env_ids).long()
-        self.transitions.add(observations, *actions, self.rows_to_device(rewards), self.rows_to_device(terminated), ids)
+        ids = self._all_ids if env_ids is None else self.ids_to_device(env_ids)
+        self.transitions.add(observations, *actions, *self.ends_to_device(rewards, terminated), ids)
         self._newest[ids] = next_observations
 
     def learn(self, iteration: int) -> None:
@@ -186,22 +187,24 @@ class PpoAgent(TorchAgent):
 
     def learn_from_rollout(self) -> None:
         """Estimate advantages, then take a step on each minibatch of each epoch, in a new order each time."""
+        columns = self.learning_columns(self.estimate_advantages())
+        for _ in range(EPOCHS):
+            order = torch.randperm(ROLLOUT * self.num_envs, device=self.device)
+            for rows in order.chunk(MINIBATCHES):
+                self.last_loss = self.update(*(column[rows] for column in columns))
+                self.num_updates += 1
+        self.transitions.num_filled = 0
+
+    def learning_columns(self, estimates: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return observations, actions, log probabilities, estimates and returns, one row a transition."""
         rollout = self.transitions
-        estimates = self.estimate_advantages()
-        returns = (estimates + rollout.values).flatten()
-        columns = (
+        return (
             rollout.observations.flatten(0, 1),
             rollout.actions.flatten(),
             rollout.log_probs.flatten(),
             estimates.flatten(),
-            returns,
+            (estimates + rollout.values).flatten(),
         )
-        for _ in range(EPOCHS):
-            order = torch.randperm(len(returns), device=self.device)
-            for rows in order.chunk(MINIBATCHES):
-                self.last_loss = self.update(*(column[rows] for column in columns))
-                self.num_updates += 1
-        rollout.num_filled = 0
 
     @torch.no_grad()
     def estimate_advantages(self) -> torch.Tensor:

@@ -15,13 +15,18 @@ SEED = 1
 
 
 class TorchAgent:
-    """A network on a device, the way of observations to it and of actions back, and the check of its work."""
+    """A network on a device, the way of observations to it and of actions back, and the check of its work.
+
+    It acts on batches of `num_rows` of `num_envs` envs.
+    """
 
     rollout = 1
+    optimizer: torch.optim.Optimizer
 
-    def __init__(self, network: nn.Module, device: torch.device, num_envs: int) -> None:
+    def __init__(self, network: nn.Module, device: torch.device, num_envs: int, num_rows: int) -> None:
         self.device = device
         self.num_envs = num_envs
+        self.num_rows = num_rows
         self.network = network.to(device)
         self.num_updates = 0
         self.last_loss: torch.Tensor | None = None
@@ -41,15 +46,23 @@ class TorchAgent:
         """Return a tensor as a numpy array, which waits for it."""
         return values.cpu().numpy()
 
-    def rows_to_device(self, values: Any) -> torch.Tensor:
-        """Return host rewards, terminations or ids as a tensor on the device."""
-        return torch.as_tensor(values).to(self.device)
+    def ends_to_device(self, rewards: Any, terminated: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return host rewards and terminations as tensors on the device."""
+        return torch.as_tensor(rewards).to(self.device), torch.as_tensor(terminated).to(self.device)
+
+    def ids_to_device(self, env_ids: Any) -> torch.Tensor:
+        """Return host env ids as int64 on the device."""
+        return torch.as_tensor(env_ids).to(self.device).long()
+
+    def decide(self, observations: torch.Tensor) -> Any:
+        """Return what `act` returns, eagerly."""
+        raise NotImplementedError
 
     def swap_held(self, env_ids: Any, *columns: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Keep the rows of each column as the newest of their envs, and return the rows that were kept before."""
         if not self._held:
             self._held = tuple(column.new_zeros((self.num_envs, *column.shape[1:])) for column in columns)
-        rows = self.rows_to_device(env_ids).long()
+        rows = self.ids_to_device(env_ids)
         previous = tuple(held[rows] for held in self._held)
         for held, column in zip(self._held, columns, strict=True):
             held[rows] = column
