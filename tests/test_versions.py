@@ -38,6 +38,7 @@ SOURCES = {
     "dqn.DqnFixedReplayRatio": DQN,
     "emulator.EmulatorOnly": [*SHARED, *TORCH_OPS, "loops/half_batches.py", "agents/emulator.py"],
     "learner.LearnerOnly": [*SHARED, *AGENT, "agents/dqn.py"],
+    "overlap.OverlapEfficiency": [*DQN, "overlap.py", "agents/emulator.py"],
     "ppo.PpoTraining": PPO,
     "ppo.PpoTrainingGraphed": PPO,
 }

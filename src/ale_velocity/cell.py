@@ -65,6 +65,11 @@ class CellResult:
     measurement: Measurement
     facts: dict[str, Any]
 
+    @property
+    def samples(self) -> list[float]:
+        """Env-steps/s of each window."""
+        return self.measurement.samples
+
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values, with the windows whole."""
         return {

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ale_velocity import envs, stack
 from ale_velocity.cell import Cell, append_record, run_cell, use_private_compile_cache
 from ale_velocity.errors import NotAvailableError
 from ale_velocity.measure import PROTOCOLS
+from ale_velocity.overlap import run_overlap
 from ale_velocity.settings import PREFIX, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def require(num_envs: int) -> None:
@@ -33,7 +37,17 @@ def require(num_envs: int) -> None:
 def measure_cell(
     agent: str, loop: str, num_envs: int, *, backend: str = "ale", learner: str = "eager"
 ) -> dict[str, Any]:
-    """Measure a cell with the settings of the environment; return env-steps/s of each window as asv's samples.
+    """Measure a cell with the settings of the environment; return env-steps/s of each window as asv's samples."""
+    return _measure(run_cell, agent, loop, num_envs, backend=backend, learner=learner)
+
+
+def measure_overlap(agent: str, loop: str, num_envs: int, *, learner: str = "eager") -> dict[str, Any]:
+    """Measure a cell and its ceilings; return each window's percent of the lower ceiling as asv's samples."""
+    return _measure(run_overlap, agent, loop, num_envs, learner=learner)
+
+
+def _measure(run: Callable[[Cell], Any], agent: str, loop: str, num_envs: int, **kind: Any) -> dict[str, Any]:
+    """Run a cell, keep its record, and return its samples.
 
     asv keeps median, interval and samples of a `track_` result of this form (a test pins that it does).
     """
@@ -49,14 +63,13 @@ def measure_cell(
         game=settings.game,
         device=settings.device,
         torch_threads=settings.torch_threads,
-        backend=backend,
-        learner=learner,
+        **kind,
     )
     try:
-        result = run_cell(cell)
+        result = run(cell)
     except NotAvailableError as error:
         raise SkipNotImplemented(str(error)) from error
     if records := os.environ.get(PREFIX + "RECORDS"):
-        run = {"commit": os.environ.get("ASV_COMMIT"), "environment": os.environ.get("ASV_ENV_NAME")}
-        append_record(Path(records), {**run, **result.to_json()})
-    return {"samples": result.measurement.samples, "number": 1}
+        commit = {"commit": os.environ.get("ASV_COMMIT"), "environment": os.environ.get("ASV_ENV_NAME")}
+        append_record(Path(records), {**commit, **result.to_json()})
+    return {"samples": result.samples, "number": 1}
