@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from ale_velocity import breakdown as breakdowns
 from ale_velocity import envs
 from ale_velocity.agents import AGENTS, LEARNERS
 from ale_velocity.cell import EXIT_NOT_AVAILABLE, Cell, write_json
@@ -75,6 +76,12 @@ def add_command(subparsers: Any) -> None:
         action="store_true",
         help=f"counts {_words(quick.counts)}, reps {quick.reps}, bench-steps {quick.iterations}, warmup {quick.warmup}",
     )
+    parser.add_argument(
+        "--breakdown", action="store_true", help="then run one more window a cell, and print where its time goes"
+    )
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="with --breakdown: write the calls' times for ui.perfetto.dev"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep every window, rewritten after each cell")
 
 
@@ -96,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
             device=arguments.device,
             learner=arguments.learner,
             num_threads=arguments.num_threads,
+            breakdown=arguments.breakdown,
             torch_threads=arguments.torch_threads,
             train_freq=arguments.train_freq,
             batch_size=arguments.batch_size,
@@ -105,15 +113,22 @@ def run(arguments: argparse.Namespace) -> int:
         for loop in arguments.loops
     ]
     results: list[dict[str, Any]] = []
+    traces: dict[str, list[list[Any]]] = {}
     failures = 0
     for number, cell in enumerate(cells, start=1):
-        result = measure_in_process(cell, label=f"[{number}/{len(cells)}] {cell.agent} {cell.loop} n={cell.num_envs}")
+        name = f"{cell.agent} {cell.loop} n={cell.num_envs}"
+        result = measure_in_process(cell, label=f"[{number}/{len(cells)}] {name}")
+        traces[name] = result.pop("trace", [])
         results.append(result)
         failures += result.get("failed", False)
         if arguments.json:
             write_json(arguments.json, {"schema": 1, "cells": results})
         if cell.loop == arguments.loops[-1]:
             print(_row(results[-len(arguments.loops) :], arguments), flush=True)
+        if breakdown := result.get("breakdown"):
+            print(f"{name}\n{breakdowns.table(breakdown)}", flush=True)
+    if arguments.trace:
+        write_json(arguments.trace, breakdowns.chrome_trace(traces))
     print(f"\nenv-steps/s, {envs.FRAMESKIP} frames each; ± is the 95% interval over the windows of one process.\n")
     print(chart_constants(results))
     return 2 if failures else 0
@@ -127,6 +142,10 @@ def check_arguments(arguments: argparse.Namespace, protocol: Protocol) -> None:
         raise VelocityError(f"--counts {max(protocol.counts)} does not fit --buffer-cap {arguments.buffer_cap}")
     if arguments.json and not arguments.json.absolute().parent.is_dir():
         raise VelocityError(f"--json {arguments.json}: there is no folder {arguments.json.absolute().parent}")
+    if arguments.trace and not arguments.breakdown:
+        raise VelocityError("--trace needs --breakdown, whose times it holds")
+    if arguments.trace and not arguments.trace.absolute().parent.is_dir():
+        raise VelocityError(f"--trace {arguments.trace}: there is no folder {arguments.trace.absolute().parent}")
     envs.require_vector_env()
     envs.check_game(arguments.game)
     if arguments.device == "cuda":

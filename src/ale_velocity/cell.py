@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ale_velocity.agents import Agent
+    from ale_velocity.breakdown import Recorder
     from ale_velocity.loops import Loop
 
 EXIT_NOT_AVAILABLE = 3
@@ -34,7 +35,10 @@ EXIT_NOT_AVAILABLE = 3
 
 @dataclass(frozen=True)
 class Cell:
-    """What one process measures. A count of threads is None where torch, or the emulator, keeps its default."""
+    """What one process measures. A count of threads is None where torch, or the emulator, keeps its default.
+
+    With `breakdown`, the process then runs one more window, timed call by call.
+    """
 
     agent: str
     loop: str
@@ -44,6 +48,7 @@ class Cell:
     device: str = "auto"
     torch_threads: int | None = None
     num_threads: int | None = None
+    breakdown: bool = False
     backend: str = "ale"
     learner: str = "eager"
     train_freq: int = 4
@@ -113,8 +118,11 @@ def run_cell(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> Ce
 
 
 @contextlib.contextmanager
-def open_loop(cell: Cell) -> Iterator[tuple[Loop, Agent, int]]:
-    """Open the envs of a cell and make its agent and loop; yield loop, agent and the emulator's thread count."""
+def open_loop(cell: Cell, recorder: Recorder | None = None) -> Iterator[tuple[Loop, Agent, int]]:
+    """Open the envs of a cell and make its agent and loop; yield loop, agent and the emulator's thread count.
+
+    With a recorder the loop runs over timed envs and a timed agent; without one nothing is between them.
+    """
     kind = LOOPS[cell.loop]
     num_threads = envs.emulator_threads(cell.num_envs, cell.num_threads)
     with contextlib.closing(
@@ -132,7 +140,13 @@ def open_loop(cell: Cell) -> Iterator[tuple[Loop, Agent, int]]:
             batch_size=cell.batch_size,
             buffer_cap=cell.buffer_cap,
         )
-        yield kind(opened, agent, envs.SEED), agent, num_threads
+        if recorder is None:
+            yield kind(opened, agent, envs.SEED), agent, num_threads
+        else:
+            from ale_velocity.breakdown import TimedAgent, timed_envs
+
+            timed_agent: Any = TimedAgent(agent, recorder)
+            yield kind(timed_envs(opened, recorder), timed_agent, envs.SEED), agent, num_threads
 
 
 def use_private_compile_cache() -> None:
@@ -153,14 +167,16 @@ def main() -> int:
     """Run the cell of a JSON file and write its result, or `{"reason": ...}`, to another."""
     spec, result = (Path(argument) for argument in sys.argv[1:])
     try:
-        done = run_cell(
-            Cell.from_json(json.loads(spec.read_text(encoding="utf-8"))),
-            progress=lambda line: print(line, file=sys.stderr, flush=True),
-        )
+        cell = Cell.from_json(json.loads(spec.read_text(encoding="utf-8")))
+        data = run_cell(cell, progress=lambda line: print(line, file=sys.stderr, flush=True)).to_json()
+        if cell.breakdown:
+            from ale_velocity.breakdown import run_breakdown
+
+            data |= run_breakdown(cell)
     except VelocityError as error:
         write_json(result, {"reason": str(error)})
         return EXIT_NOT_AVAILABLE if isinstance(error, NotAvailableError) else 1
-    write_json(result, done.to_json())
+    write_json(result, data)
     return 0
 
 

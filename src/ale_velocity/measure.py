@@ -36,6 +36,14 @@ class Protocol:
         """Iterations of one window: `clamp(16000 // num_envs, 100, 1000)` unless the protocol fixes them."""
         return self.iterations or min(max(16_000 // num_envs, 100), 1000)
 
+    def window_rounds(self, num_envs: int, rollout: int) -> int:
+        """Iterations of one window, rounded up to whole rollouts of `rollout` rounds."""
+        return _whole(self.window_iterations(num_envs), rollout)
+
+    def warmup_rounds(self, rollout: int) -> int:
+        """Warm-up iterations, rounded up to whole rollouts of `rollout` rounds."""
+        return _whole(self.warmup, rollout)
+
 
 PROTOCOLS = {
     protocol.name: protocol
@@ -110,11 +118,11 @@ def measure(
     `num_envs / batches` rows has `batches` times as many, so that a window holds the same env-steps for every
     loop. They are rounded up to whole rollouts of `rollout` rounds, for an agent that learns from such.
     """
-    rounds = _whole(protocol.window_iterations(num_envs), rollout)
-    warmup = _whole(protocol.warmup, rollout)
+    rounds = protocol.window_rounds(num_envs, rollout)
+    warmup = protocol.warmup_rounds(rollout)
     snapshots = _Snapshots()
     started = clock()
-    num_warmups = _warm_up(loop, agent, warmup * batches)
+    num_warmups = warm_up(loop, agent, warmup * batches)
     agent.drain()
     warmup_s = clock() - started
     snapshots.add(agent.to_host(loop.observations))
@@ -151,7 +159,8 @@ def _whole(rounds: int, rollout: int) -> int:
     return -(-rounds // rollout) * rollout
 
 
-def _warm_up(loop: Loop, agent: Agent, iterations: int) -> int:
+def warm_up(loop: Loop, agent: Agent, iterations: int) -> int:
+    """Run `iterations` until the agent has updated, and return how many times that took."""
     for number in range(1, MAX_WARMUP_ROUNDS + 1):
         loop.run(iterations)
         if agent.num_updates is None or agent.num_updates > 0:
