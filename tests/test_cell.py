@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 import subprocess
 import sys
 
 import pytest
 
+from ale_velocity import bench, envs
 from ale_velocity import cell as cells
-from ale_velocity import envs
 from ale_velocity.cell import Cell, append_record, run_cell, write_json
 from ale_velocity.errors import NotAvailableError, VelocityError
 from ale_velocity.measure import Protocol
@@ -83,3 +84,22 @@ def test_records_append(tmp_path):
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["commit"] for line in lines] == ["a", "b"]
     assert all(line["at"].endswith("+00:00") for line in lines)
+
+
+def test_an_env_that_never_returns_is_named(monkeypatch):
+    """A wait in native code ends with its process, and the bench says where it was, never a number."""
+    code = (
+        "import time; from ale_velocity import cell; cell.NO_PROGRESS_S = 0.3\n"
+        "with cell.stopped_without(print) as progress:\n"
+        "    progress('window 1')\n"
+        "    def recv(): time.sleep(60)\n"
+        "    recv()"
+    )
+    real_popen = subprocess.Popen
+    monkeypatch.setattr(
+        bench.subprocess, "Popen", lambda _, **options: real_popen([sys.executable, "-c", code], **options)
+    )
+    result = bench.measure_in_process(Cell("emulator", "step", 4, TINY), label="cell")
+    assert result["failed"]
+    assert "windows" not in result
+    assert re.match(r"an env never returned: no progress for 0:00:00.3\d*, in File .* in recv", result["reason"])

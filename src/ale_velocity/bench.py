@@ -164,11 +164,11 @@ def measure_in_process(cell: Cell, label: str) -> dict[str, Any]:
         write_json(spec, dataclasses.asdict(cell))
         command = [sys.executable, "-m", "ale_velocity.cell", str(spec), str(result)]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
-            last_line = ""
+            lines = []
             try:
                 for line in process.stderr or ():
-                    last_line = line.rstrip()
-                    print(f"{label}: {last_line}", file=sys.stderr, flush=True)
+                    lines.append(line.strip())
+                    print(f"{label}: {lines[-1]}", file=sys.stderr, flush=True)
             except BaseException:
                 process.kill()  # Ctrl-C must not wait for the cell
                 raise
@@ -177,10 +177,19 @@ def measure_in_process(cell: Cell, label: str) -> dict[str, Any]:
         if result.exists():
             reason = json.loads(result.read_text(encoding="utf-8"))["reason"]
         else:
-            reason = f"the process ended with code {process.returncode}: {last_line}"
+            reason = _end(process.returncode, lines)
     failed = process.returncode != EXIT_NOT_AVAILABLE
     print(f"{label}: {'failed' if failed else 'n/a'}: {reason}", file=sys.stderr)
     return {"cell": dataclasses.asdict(cell), "reason": reason, "failed": failed}
+
+
+def _end(code: int, lines: list[str]) -> str:
+    """Say how a process ended that left no result, from its exit code and its stderr."""
+    for number, line in enumerate(lines):
+        if line.startswith("Timeout ("):
+            place = next((place for place in lines[number:] if place.startswith("File ")), "an unknown place")
+            return f"an env never returned: no progress for {line[len('Timeout (') : -len(')!')]}, in {place}"
+    return f"the process ended with code {code}: {lines[-1] if lines else ''}"
 
 
 def chart_constants(results: list[dict[str, Any]]) -> str:

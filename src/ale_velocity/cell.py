@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
+import faulthandler
 import json
 import os
 import platform
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from ale_velocity.loops import Loop
 
 EXIT_NOT_AVAILABLE = 3
+# An env that never returns holds its process for ever, in native code that no signal stops. The slowest honest
+# window, on two CPU cores, takes some minutes; asv's own timeout of a benchmark is an hour.
+NO_PROGRESS_S = 1800
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def run_cell(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> Ce
 
     Raises `NotAvailableError` for a stack that cannot run this cell, `VelocityError` for one that ran wrongly.
     """
-    with open_loop(cell) as (loop, agent, num_threads):
+    with stopped_without(progress) as progress_or_stop, open_loop(cell) as (loop, agent, num_threads):
         measurement = measure(
             loop,
             agent,
@@ -100,7 +104,7 @@ def run_cell(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> Ce
             cell.num_envs,
             batches=loop.batches,
             rollout=agent.rollout,
-            progress=progress,
+            progress=progress_or_stop,
         )
         loop.close()
     facts = {
@@ -115,6 +119,28 @@ def run_cell(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> Ce
     if agent.updates_per_env_step is not None:
         facts["updates_per_env_step"] = agent.updates_per_env_step
     return CellResult(cell, measurement, facts)
+
+
+@contextlib.contextmanager
+def stopped_without(progress: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+    """Yield `progress`, at each call of which `NO_PROGRESS_S` begin anew; if they run out, end this process.
+
+    The thread that does so needs no GIL, which ale-py before 0.12 holds while it waits. It writes
+    "Timeout" and the place to stderr.
+    """
+
+    def start() -> None:
+        faulthandler.dump_traceback_later(NO_PROGRESS_S, exit=True, file=sys.__stderr__ or sys.stderr)
+
+    def called(line: str) -> None:
+        start()
+        progress(line)
+
+    start()
+    try:
+        yield called
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @contextlib.contextmanager
