@@ -31,12 +31,13 @@ BUDGET_S = 465  # of all parts together
 PARTS = ("checks", "graphed", "fidelity", "eager", "ppo")  # the most needed first
 TESTS = ("test_graphed.py", "test_torch_registration.py", "test_same_transitions.py", "test_ppo.py")
 TABLE_LOOPS = ("step", "send_recv", "torch_ops", "half_batches", "ping_pong")
+PPO_COUNTS = (16, 64)
 PPO_LOOPS = ("step", "send_recv", "ping_pong")
 FIDELITY_LOOPS = ("step", "send_recv")
 FIDELITY_ROUNDS = 3
 # Iterations of a window: about half a second each on an H200 with 16 cores.
 ITERATIONS = {1: 400, 16: 250, 64: 125, 256: 48}
-TINY_ITERATIONS = {2: 12, 4: 12}
+TINY_ITERATIONS = {2: 12}
 
 
 def main() -> int:
