@@ -29,6 +29,7 @@ def discovered(tmp_path_factory):
 def test_the_suite(discovered):
     """Scenarios over loops and whole-number counts, with versions and timeouts of their own; no base class is one."""
     assert sorted(name.rpartition(".")[0] for name in discovered) == [
+        "baselines.Baselines",
         "dqn.DqnFixedReplayRatio",
         "dqn.DqnTraining",
         "dqn.DqnTrainingGraphed",
@@ -39,9 +40,8 @@ def test_the_suite(discovered):
         "ppo.PpoTrainingGraphed",
     ]
     for name, benchmark in discovered.items():
-        assert benchmark["param_names"] == ["loop", "num_envs"]
-        loops, counts = benchmark["params"]
-        assert set(loops) <= {repr(loop) for loop in LOOPS}
+        (kind, _), (kinds, counts) = benchmark["param_names"], benchmark["params"]
+        assert set(kinds) <= {repr(name) for name in {"loop": LOOPS, "baseline": suite.BASELINES}[kind]}
         assert counts == [str(count) for count in COUNTS]
         assert (benchmark["timeout"], benchmark["type"]) == (3600, "track")
         assert benchmark["unit"] == ("percent of ceiling" if name.startswith("overlap.") else "env-steps/s")

@@ -33,6 +33,7 @@ DQN = [*SHARED, *TORCH_OPS, *AGENT, "agents/dqn.py"]
 PPO = [*SHARED, *AGENT, "agents/ppo.py"]
 # Which sources each benchmark times, below src/ale_velocity/.
 SOURCES = {
+    "baselines.Baselines": [*SHARED, "baselines.py", "loops/half_batches.py", "agents/emulator.py"],
     "dqn.DqnTraining": DQN,
     "dqn.DqnTrainingGraphed": DQN,
     "dqn.DqnFixedReplayRatio": DQN,

@@ -1,4 +1,4 @@
-"""Who advances the envs: ale-py's vector env, or nobody, so that the learner's own limit can be measured."""
+"""Who advances the envs: ale-py's vector env, a baseline, or nobody, which leaves the learner's own limit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ale_velocity import envs
+from ale_velocity import baselines, envs
 from ale_velocity.checked import CheckedEnvs, TwoEnvs
 from ale_velocity.errors import NotAvailableError
 
@@ -86,4 +86,10 @@ class FixedEnvs:
         """Nothing is open."""
 
 
-BACKENDS: dict[str, Callable[[str, int, int, int], Any]] = {"ale": envs.open_vector_env, "fixed": FixedEnvs}
+BACKENDS: dict[str, Callable[[str, int, int, int], Any]] = {
+    "ale": envs.open_vector_env,
+    "fixed": FixedEnvs,
+    "gymnasium_sync": baselines.open_gymnasium_sync,
+    "gymnasium_async": baselines.open_gymnasium_async,
+    "envpool": baselines.open_envpool,
+}

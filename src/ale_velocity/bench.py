@@ -14,6 +14,7 @@ from typing import Any
 from ale_velocity import breakdown as breakdowns
 from ale_velocity import envs
 from ale_velocity.agents import AGENTS, LEARNERS
+from ale_velocity.backends import BACKENDS
 from ale_velocity.cell import EXIT_NOT_AVAILABLE, Cell, write_json
 from ale_velocity.errors import VelocityError
 from ale_velocity.loops import LOOPS
@@ -44,6 +45,7 @@ def add_command(subparsers: Any) -> None:
     parser.set_defaults(run=run)
     number = _at_least_one
     parser.add_argument("--agent", choices=AGENTS, default="dqn", help="what is learnt between emulator calls (dqn)")
+    parser.add_argument("--backend", choices=BACKENDS, default="ale", help="who advances the envs (ale)")
     parser.add_argument(
         "--learner", choices=LEARNERS, default="eager", help="how the agent's work reaches the device (eager)"
     )
@@ -101,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
             protocol,
             game=arguments.game,
             device=arguments.device,
+            backend=arguments.backend,
             learner=arguments.learner,
             num_threads=arguments.num_threads,
             breakdown=arguments.breakdown,
@@ -146,7 +149,8 @@ def check_arguments(arguments: argparse.Namespace, protocol: Protocol) -> None:
         raise VelocityError("--trace needs --breakdown, whose times it holds")
     if arguments.trace and not arguments.trace.absolute().parent.is_dir():
         raise VelocityError(f"--trace {arguments.trace}: there is no folder {arguments.trace.absolute().parent}")
-    envs.require_vector_env()
+    if arguments.backend == "ale":
+        envs.require_vector_env()
     envs.check_game(arguments.game)
     if arguments.device == "cuda":
         from ale_velocity.agents.torch_device import prepare_torch

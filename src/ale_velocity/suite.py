@@ -17,8 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def require(num_envs: int) -> None:
-    """Raise asv's skip, with the reason, where this cell is n/a; `VelocityError` where it would measure wrongly."""
+# Each baseline's backend and loop.
+BASELINES = {
+    "gymnasium_sync": ("gymnasium_sync", "step"),
+    "gymnasium_async": ("gymnasium_async", "step"),
+    "envpool": ("envpool", "step"),
+    "envpool_half_batches": ("envpool", "half_batches"),
+}
+
+
+def require(num_envs: int, *, vector_env: bool = True) -> None:
+    """Raise asv's skip, with the reason, where this cell is n/a; `VelocityError` where it would measure wrongly.
+
+    A baseline needs no vector env of ale-py.
+    """
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
     settings = Settings.from_environ()
@@ -28,7 +40,8 @@ def require(num_envs: int) -> None:
         counts = ", ".join(map(str, protocol.counts))
         raise SkipNotImplemented(f"the {protocol.name} protocol measures {counts} envs")
     try:
-        envs.require_vector_env()
+        if vector_env:
+            envs.require_vector_env()
     except NotAvailableError as error:
         raise SkipNotImplemented(str(error)) from error
     envs.check_game(settings.game)
@@ -39,6 +52,12 @@ def measure_cell(
 ) -> dict[str, Any]:
     """Measure a cell with the settings of the environment; return env-steps/s of each window as asv's samples."""
     return _measure(run_cell, agent, loop, num_envs, backend=backend, learner=learner)
+
+
+def measure_baseline(baseline: str, num_envs: int) -> dict[str, Any]:
+    """Measure a baseline's emulator alone; return env-steps/s of each window as asv's samples."""
+    backend, loop = BASELINES[baseline]
+    return _measure(run_cell, "emulator", loop, num_envs, backend=backend)
 
 
 def measure_overlap(agent: str, loop: str, num_envs: int, *, learner: str = "eager") -> dict[str, Any]:
