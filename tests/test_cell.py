@@ -15,6 +15,7 @@ from ale_velocity import bench, envs
 from ale_velocity import cell as cells
 from ale_velocity.cell import Cell, append_record, run_cell, write_json
 from ale_velocity.errors import NotAvailableError, VelocityError
+from ale_velocity.loops import DOUBLE_BUFFER
 from ale_velocity.measure import Protocol
 
 TINY = Protocol("tiny", reps=2, iterations=8, warmup=8, counts=(4,))
@@ -39,6 +40,13 @@ def test_a_cell_survives_json():
     """What a process is told is what was asked."""
     cell = Cell("dqn", "step", 4, TINY, torch_threads=1)
     assert Cell.from_json(json.loads(json.dumps(dataclasses.asdict(cell)))) == cell
+
+
+def test_threads_are_set_and_recorded():
+    """A result says how many threads the emulator had, and which loop's code ran."""
+    done = run_cell(Cell("emulator", "double_buffer", 4, TINY, num_threads=1))
+    assert (done.facts["num_threads"], done.facts["loop"]) == (1, DOUBLE_BUFFER.__name__)
+    assert [window.rows for window in done.measurement.windows] == [32, 32]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import torch
+
 from ale_velocity import overlap
+from ale_velocity.agents import torch_device
 from ale_velocity.cell import Cell, CellResult
 from ale_velocity.measure import Measurement, Protocol, Window
 from ale_velocity.overlap import Overlap, run_overlap
@@ -35,8 +38,11 @@ def test_the_three_cells_differ_in_what_is_left_out(monkeypatch):
     assert {"overlap_percent", "emulator", "learner", "loop"} == json.loads(json.dumps(measured.to_json())).keys()
 
 
-def test_overlap_of_a_real_loop():
+def test_overlap_of_a_real_loop(monkeypatch):
     """All three are measured in this process; how well they overlap here is not the test's to say."""
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)  # half a minute, and not what is tested
+    monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: None)
+    monkeypatch.setattr(torch_device, "num_compiled_graphs", lambda: 1)
     measured = run_overlap(Cell("dqn", "send_recv", 4, TINY, device="cpu", buffer_cap=64))
     assert len(measured.samples) == 2
     assert all(sample > 0 for sample in measured.samples)

@@ -102,7 +102,7 @@ def table(part: str, iterations: dict[int, int], *, tiny: bool) -> Any:
     agent, learners, loops = "dqn", [part], TABLE_LOOPS
     if part == "ppo":
         agent, learners, loops = "ppo", ["graphed", "eager"], PPO_LOOPS
-        iterations = dict.fromkeys(list(iterations)[1:3], 128)  # one rollout a window
+        iterations = dict.fromkeys([2] if tiny else PPO_COUNTS, 128)  # one rollout a window
     for learner in learners:
         for num_envs in iterations:
             for loop in loops:

@@ -86,6 +86,8 @@ class FixedEnvs:
         """Nothing is open."""
 
 
+THREADED = ("ale", "envpool")  # the others have no emulator threads: none at all, or processes
+
 BACKENDS: dict[str, Callable[[str, int, int, int], Any]] = {
     "ale": envs.open_vector_env,
     "fixed": FixedEnvs,

@@ -110,7 +110,7 @@ def run_cell(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> Ce
     facts = {
         "versions": stack.versions("ale-py", "torch", "numpy", "gymnasium"),
         "python": platform.python_version(),
-        "num_threads": num_threads,
+        "num_threads": num_threads if cell.backend in backends.THREADED else None,
         "usable_cpus": envs.usable_cpus(),
         "frameskip": envs.FRAMESKIP,
         "loop": type(loop).__name__,
