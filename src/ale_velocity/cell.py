@@ -67,6 +67,7 @@ class CellResult:
             "warmup_iterations": self.measurement.warmup_iterations,
             "windows": [dataclasses.asdict(window) for window in self.measurement.windows],
             "samples": self.measurement.samples,
+            "cpu_samples": self.measurement.cpu_samples,
             "facts": self.facts,
         }
 
@@ -110,6 +111,21 @@ def run_cell(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> Ce
 def replay_ratio(train_freq: int, num_envs: int) -> float:
     """Updates an env-step: one every `train_freq` iterations of `num_envs` env-steps."""
     return 1 / (train_freq * num_envs)
+
+
+def cpu_time_gap(facts: dict[str, Any]) -> str | None:
+    """Return why CPU time is not what this cell's work costs, from its facts; None where it is.
+
+    The emulator's threads sleep while they wait, but for some microseconds of spinning; torch's do not.
+    """
+    if facts["device"] == "cuda":
+        return "CPU time leaves out the work of the GPU"
+    if facts.get("torch_threads", 1) > 1:
+        return (
+            f"torch's {facts['torch_threads']} threads spin while they wait, which is CPU time without work: "
+            "give torch 1 thread"
+        )
+    return None
 
 
 def use_private_compile_cache() -> None:

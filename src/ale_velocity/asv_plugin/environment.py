@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ class StackEnvironment(Virtualenv):
 
     def __init__(self, conf: Any, python: str, requirements: dict[str, str], tagged_env_vars: dict[Any, str]) -> None:
         self._results_dir = Path(conf.results_dir).absolute()
+        self._command = f"{os.getpid()}-{time.time_ns()}"
         effective = {key: os.environ.get(key[1], value) for key, value in tagged_env_vars.items()}
         try:
             Settings.from_environ({**os.environ, **{name: value for (_, name), value in effective.items()}})
@@ -39,9 +41,9 @@ class StackEnvironment(Virtualenv):
         super().__init__(conf, python, requirements, effective)
 
     def run(self, args: list[str], **kwargs: Any) -> Any:
-        """Run the environment's python, telling cells where to keep their records."""
+        """Run the environment's python, telling cells where to keep their records, and which command they are of."""
         records = self._results_dir / machine.name() / "cells.jsonl"
-        env = {**kwargs.pop("env", os.environ), PREFIX + "RECORDS": str(records)}
+        env = {**kwargs.pop("env", os.environ), PREFIX + "RECORDS": str(records), PREFIX + "COMMAND": self._command}
         return super().run(args, env=env, **kwargs)
 
 
