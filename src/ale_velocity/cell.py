@@ -143,13 +143,16 @@ def append_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Run the cell of a JSON file and write its result, or `{"reason": ...}`, to another."""
-    spec, result = (Path(argument) for argument in sys.argv[1:])
+    """Run the cell of a JSON file and write its result, or `{"reason": ...}`, to another.
+
+    The first holds `{"cell": ..., "pins": [...]}`; another stack than the pins is refused.
+    """
+    spec_path, result = (Path(argument) for argument in sys.argv[1:])
+    spec = json.loads(spec_path.read_text(encoding="utf-8"))
     try:
-        done = run_cell(
-            Cell.from_json(json.loads(spec.read_text(encoding="utf-8"))),
-            progress=lambda line: print(line, file=sys.stderr, flush=True),
-        )
+        stack.check_requirements(spec["pins"])
+        done = run_cell(Cell.from_json(spec["cell"]), progress=lambda line: print(line, file=sys.stderr, flush=True))
+        stack.check_imports(spec["pins"])
     except VelocityError as error:
         write_json(result, {"reason": str(error)})
         return EXIT_NOT_AVAILABLE if isinstance(error, NotAvailableError) else 1
