@@ -73,6 +73,10 @@ def _run(cell: Cell) -> dict[str, Any]:
     except NotAvailableError as error:
         raise SkipNotImplemented(str(error)) from error
     if records := os.environ.get(PREFIX + "RECORDS"):
-        run = {"commit": os.environ.get("ASV_COMMIT"), "environment": os.environ.get("ASV_ENV_NAME")}
+        run = {
+            "command": os.environ.get(PREFIX + "COMMAND"),
+            "commit": os.environ.get("ASV_COMMIT"),
+            "environment": os.environ.get("ASV_ENV_NAME"),
+        }
         append_record(Path(records), {**run, **result})
     return result
