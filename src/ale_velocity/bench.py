@@ -14,6 +14,7 @@ from ale_velocity.cell import Cell, replay_ratio, write_json
 from ale_velocity.errors import VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import PROTOCOLS, Protocol
+from ale_velocity.options import at_least_one
 from ale_velocity.process import measure_in_process
 from ale_velocity.settings import DEVICES
 from ale_velocity.stats import Interval, mean_interval
@@ -32,7 +33,7 @@ def add_command(subparsers: Any) -> None:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.set_defaults(run=run)
-    number = _at_least_one
+    number = at_least_one
     parser.add_argument("--agent", choices=AGENTS, default="dqn", help="what is learnt between emulator calls")
     parser.add_argument("--loops", nargs="+", choices=LOOPS, default=list(LOOPS), help="how actions reach the emulator")
     parser.add_argument(
@@ -165,16 +166,6 @@ def _protocol(arguments: argparse.Namespace) -> Protocol:
     }
     changed = {name: value for name, value in given.items() if value is not None}
     return dataclasses.replace(base, **changed)
-
-
-def _at_least_one(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return value
 
 
 def _words(values: tuple[int, ...]) -> str:
