@@ -202,6 +202,24 @@ def test_interrupt_keeps_pairs_and_resume_goes_on(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("here")
+def test_a_complete_duel_has_nothing_left_to_do(tmp_path, capsys):
+    """Public case 57: resuming a complete duel measures nothing and says the same; more pairs may be added."""
+    before, after, log = stacks_of(after=900.0)
+    fight(tmp_path, before, after, "--pairs", "3")
+    first = capsys.readouterr().out
+    log.clear()
+    arguments = options(tmp_path, "--pairs", "3")
+    arguments.resume = tmp_path / "d.json"
+
+    assert command.fight(arguments, (before, after), arguments.resume) == 1
+    assert capsys.readouterr().out == first
+    assert log == []
+    arguments.pairs = 4
+    assert command.fight(arguments, (before, after), arguments.resume) == 1
+    assert len(log) == 2
+
+
+@pytest.mark.usefixtures("here")
 def test_interrupt_before_the_first_pair(tmp_path):
     """Nothing was measured, so nothing is printed."""
 
@@ -217,9 +235,10 @@ def test_interrupt_before_the_first_pair(tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"machine": "there"}, "another machine: name is 'there' there, 'here' here"),
-        ({"pins": ("ale-py==9",)}, "it has other stacks"),
-        ({"protocol": "quick"}, "it has other cells"),
+        ({"machine": "there"}, "it is another machine's: name is 'there' there, 'here' here"),
+        ({"pins": ("ale-py==9",)}, r"its stacks are others: pins is \['ale-py==1000.0'\] there, \['ale-py==9'\] here"),
+        ({"protocol": "quick"}, "its cells are others: protocol is {'name': 'standard'"),
+        ({"loops": ["step", "send_recv"]}, "its cells are others: 1 there, 2 here"),
     ],
 )
 def test_resume_refuses_what_does_not_match(tmp_path, change, reason):
@@ -233,6 +252,7 @@ def test_resume_refuses_what_does_not_match(tmp_path, change, reason):
         path.write_text(json.dumps(kept))
     after.pins = change.get("pins", after.pins)
     arguments = options(tmp_path, "--protocol", change.get("protocol", "standard"))
+    arguments.loops = change.get("loops", arguments.loops)
     arguments.resume = path
 
     with pytest.raises(VelocityError, match=reason):

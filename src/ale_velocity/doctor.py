@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ale_velocity import envs, facts
 from ale_velocity.cell import write_json
+from ale_velocity.options import at_least_one
 
 if TYPE_CHECKING:
     import argparse
@@ -40,7 +41,7 @@ def add_command(subparsers: Any) -> None:
     parser.set_defaults(run=run)
     parser.add_argument(
         "--threads",
-        type=int,
+        type=at_least_one,
         default=envs.MAX_THREADS,
         metavar="N",
         help="emulator threads that you want to measure with (default: %(default)s)",

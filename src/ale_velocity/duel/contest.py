@@ -134,11 +134,14 @@ def describe(cell: Cell) -> str:
 
 
 def _difference(key: str, there: Any, here: Any) -> str:
-    if key == "machine":
-        names = [name for name in here if there.get(name) != here[name]]
-        changed = [f"{name} is {there.get(name)!r} there, {here[name]!r} here" for name in names]
-        return f"it was measured on another machine: {'; '.join(changed)}"
-    return f"it has other {key}: {json.dumps(there)} there, {json.dumps(here)} here"
+    """Say what differs in a part of the header, in the first item that does if there are several."""
+    said = {"stacks": "its stacks are others", "cells": "its cells are others", "machine": "it is another machine's"}
+    if isinstance(here, list):
+        if len(there) != len(here):
+            return f"{said[key]}: {len(there)} there, {len(here)} here"
+        there, here = next(pair for pair in zip(there, here, strict=True) if pair[0] != pair[1])
+    names = [name for name in here if there.get(name) != here[name]]
+    return f"{said[key]}: " + "; ".join(f"{name} is {there.get(name)!r} there, {here[name]!r} here" for name in names)
 
 
 def _json_values(value: Any) -> Any:
