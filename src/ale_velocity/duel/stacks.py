@@ -94,18 +94,26 @@ def _environment(path: Path, requirements: Sequence[str], base: Path | None, say
     done = path / "stack.json"
     wanted = {"requirements": list(requirements), "base": base and base.name}
     if done.exists() and json.loads(done.read_text(encoding="utf-8")) == wanted:
+        _connect(path, base)
         return
     say(f"installing {path.name}: {' '.join(requirements)}")
     shutil.rmtree(path, ignore_errors=True)
     _run([sys.executable, "-m", "virtualenv", "--quiet", "--no-download", str(path)], f"{path.name} cannot be made")
-    packages = _site_packages(path)
-    # Linked, not installed: a release's layer always runs the code of this very command.
-    (packages / "ale_velocity").symlink_to(Path(ale_velocity.__file__).parent, target_is_directory=True)
-    if base:
-        (packages / "held.pth").write_text(f"{_site_packages(base)}\n", encoding="utf-8")
+    _connect(path, base)
     pip = [str(path / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _run([*pip, *requirements], f"{path.name} does not install")
     write_json(done, wanted)
+
+
+def _connect(path: Path, base: Path | None) -> None:
+    """Let an environment see this very package, and its base's; done each time, since folders get moved."""
+    packages = _site_packages(path)
+    link = packages / "ale_velocity"
+    link.unlink(missing_ok=True)
+    # Linked, not installed: a measured process runs the code of the command that started it.
+    link.symlink_to(Path(ale_velocity.__file__).parent, target_is_directory=True)
+    if base:
+        (packages / "held.pth").write_text(f"{_site_packages(base)}\n", encoding="utf-8")
 
 
 def _site_packages(environment: Path) -> Path:
