@@ -37,9 +37,13 @@ def measure_in_process(
         with subprocess.Popen(
             [*command, str(spec), str(result)], stderr=subprocess.PIPE, text=True, errors="replace"
         ) as process:
-            for line in process.stderr or ():
-                last_line = line.rstrip()
-                progress(last_line)
+            try:
+                for line in process.stderr or ():
+                    last_line = line.rstrip()
+                    progress(last_line)
+            except BaseException:
+                process.kill()  # Ctrl-C must not wait for the cell
+                raise
         if process.returncode == 0:
             return json.loads(result.read_text(encoding="utf-8"))
         if result.exists():
