@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from asv import feed, util
 from asv.results import iter_results
 
-from ale_velocity.asv_plugin.units import higher_is_better
+from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

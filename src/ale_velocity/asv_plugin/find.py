@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from asv import util
 
-from ale_velocity.asv_plugin.units import higher_is_better
+from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import asv
 
 from ale_velocity.asv_plugin.points import SUPPORTED
 from ale_velocity.asv_plugin.refusal import refuse
-from ale_velocity.asv_plugin.units import HIGHER_IS_BETTER
+from ale_velocity.units import HIGHER_IS_BETTER
 
 ORIGINALS = Path(asv.__file__).parent / "www"
 RATES = json.dumps([unit for unit, higher in HIGHER_IS_BETTER.items() if higher])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from asv.plugins.regressions import _GraphDataFilter
 
 from ale_velocity.asv_plugin import feed
-from ale_velocity.asv_plugin.units import higher_is_better
+from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +88,8 @@ def _is_worse(before: float, after: float, threshold: float, higher: bool) -> bo
 def _series_with_losses(conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: dict[str, int]) -> Any:
     data_filter = _GraphDataFilter(conf, repo, revisions)  # applies regressions_thresholds and _first_commits
     several = {name for name, values in graphs.get_params().items() if len(values) > 1}
+    if len(conf.branches) > 1:
+        several.add("branch")  # the page selects by branch, also where only one has results
     for _, graph in graphs:
         benchmark = benchmarks[graph.benchmark_name]
         higher = higher_is_better(benchmark["unit"])

@@ -1,4 +1,4 @@
-"""Which way is better: the one table of units, and how a value is written with its unit."""
+"""Units inside asv: a suite is accepted only with known ones, and values are written with theirs."""
 
 from __future__ import annotations
 
@@ -7,29 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from asv import util
 
+from ale_velocity import units
 from ale_velocity.asv_plugin.refusal import refuse
-from ale_velocity.stats import CPU_UNIT, WALL_UNIT
+from ale_velocity.units import HIGHER_IS_BETTER, higher_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-HIGHER, LOWER = True, False
-
-# Every unit that a benchmark may have, and whether a higher or a lower value is better. A new unit gets a line here.
-HIGHER_IS_BETTER = {
-    WALL_UNIT: HIGHER,
-    CPU_UNIT: HIGHER,
-    "microseconds/step": LOWER,
-    "seconds": LOWER,  # asv's time_ benchmarks
-    "bytes": LOWER,  # asv's mem_ and peakmem_ benchmarks
-}
 # asv's own writing of these scales them (ms, k): it is kept.
 WRITTEN_BY_ASV = ("seconds", "bytes")
-
-
-def higher_is_better(unit: str) -> bool:
-    """Whether a higher value is better in a unit of the table."""
-    return HIGHER_IS_BETTER[unit]
 
 
 def known_only(init: Callable[..., None]) -> Callable[..., None]:
@@ -53,7 +39,7 @@ def _check(benchmarks: Iterable[dict[str, Any]]) -> None:
     if unknown:
         refuse(
             f"{'; '.join(unknown)}: whether higher or lower is better is not known. Add the unit to HIGHER_IS_BETTER "
-            f"in {__file__}, or use one of {', '.join(HIGHER_IS_BETTER)}"
+            f"in {units.__file__}, or use one of {', '.join(HIGHER_IS_BETTER)}"
         )
 
 
