@@ -66,8 +66,8 @@ class Rates:
             raise SkipNotImplemented("this release cannot do it")
 
     def track_env_steps(self, cell):
-        process = random.gauss(1, 0.002)
-        return {"samples": [_planted()[cell] * process * random.gauss(1, 0.002) for _ in range(5)], "number": 1}
+        process = random.gauss(1, 0.0002)
+        return {"samples": [_planted()[cell] * process * random.gauss(1, 0.0002) for _ in range(5)], "number": 1}
 """
 
 

@@ -12,6 +12,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from ale_velocity.units import HIGHER_IS_BETTER
 from planted import RATE, STEP_TIME, Project, windows
 
 SERIES = ("ale-py-0.11.0", "ale-py-0.11.1", "ale-py-0.11.2", "ale-py-0.12.0", "ale-py-0.12.1")
@@ -72,6 +73,11 @@ def test_losses_are_listed_and_gains_are_not(published):
     }
 
 
+def test_losses_name_their_branch(published):
+    """The page selects by branch as soon as two are configured; asv leaves it out where only one has results."""
+    assert {item[2]["branch"] for item in published.page("regressions.json")["regressions"]} == {"ale-py"}
+
+
 def test_latest_and_best_values(published):
     """The best of a rate is the highest."""
     listed = {item[0]: (item[4], item[5]) for item in published.page("regressions.json")["regressions"]}
@@ -122,7 +128,7 @@ def test_the_list_page_shows_the_recovery_as_the_recent_change(published):
 def test_page_scripts_know_the_rates(published):
     """A rise is painted as a gain, and the largest loss comes first; the scripts are still JavaScript."""
     lists, regressions = ((published.html / name).read_text() for name in ("summarylist.js", "regressions.js"))
-    rates = '["env-steps/s", "env-steps/CPU-s"]'
+    rates = json.dumps([unit for unit, higher in HIGHER_IS_BETTER.items() if higher])
     assert (
         lists.count(f"if ($.inArray(unit, {rates}) >= 0) {{ change = -change; }}\n                if (change > 5)") == 1
     )
