@@ -192,8 +192,12 @@ def test_the_stack_of_a_release(write, capsys):
 
 def test_the_real_manifest_holds_every_release_of_the_issue(root):
     """Both series are whole: ale-py from 0.9.0 on, the last patch release of each torch minor from 2.6 on."""
-    versions = {
-        one.name: [release.version for release in one.releases] for one in manifest.load(root / "releases.toml")
-    }
-    assert versions["ale-py"] == ["0.9.0", "0.9.1", "0.10.0", "0.10.1", "0.10.2", "0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.12.1"]
-    assert versions["torch"] == ["2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]
+    ale_py, torch = ([release.version for release in one.releases] for one in manifest.load(root / "releases.toml"))
+    assert ale_py == [
+        *("0.9.0", "0.9.1", "0.10.0", "0.10.1", "0.10.2"),
+        *("0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.12.1"),
+    ]
+    assert torch == [
+        *("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0"),
+        *("2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"),
+    ]
