@@ -103,9 +103,9 @@ def print_table(  # noqa: PLR0917 (a class method of asv's Compare, with its sig
         _row(place, before, after, benchmarks, factor, use_stats=use_stats)
         for place in sorted(before.cells.keys() | after.cells.keys())
     ]
-    _require_something_compared(rows, before, after)
     _print_rows(rows, before, after, split=split, only_changed=only_changed, sort=sort)
     _print_notes(rows, before, after)
+    _require_something_compared(rows, before, after)
     marks = {row.verdict.mark for row in rows}
     return bool(marks & {WORSE, FAILED}), bool(marks & {BETTER, MENDED})
 
@@ -132,7 +132,10 @@ def _require_something_compared(rows: list[Row], before: Side, after: Side) -> N
             f"{before.name} and {after.name} were measured by different versions of the benchmarks, which is "
             "different work: measure the older results again"
         )
-    refuse(f"nothing to compare: no benchmark has a value for both {before.name} and {after.name}")
+    why = f"no benchmark has a value for both {before.name} and {after.name}"
+    if before.facts.keys().isdisjoint(after.facts):
+        why += f"; they were measured in different environments: {', '.join(before.facts)}; {', '.join(after.facts)}"
+    refuse(f"nothing to compare: {why}")
 
 
 def _print_rows(rows: list[Row], before: Side, after: Side, *, split: bool, only_changed: bool, sort: str) -> None:

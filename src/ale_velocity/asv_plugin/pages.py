@@ -50,6 +50,8 @@ EDITS = (
         f"                if ($.inArray(unit, {RATES}) >= 0) {{ change = -change; }}\n"
         "                if (change > 5) {\n",
     ),
+    # Its minus sign is meant for the number, and would replace the hyphen of env-steps.
+    Edit("summarylist.js", "text = text.replace('-', ", "text = text.replace(/^-/, "),
     # The regressions page puts the largest factor first, which of rates is the smallest loss.
     Edit(
         "regressions.js",
