@@ -1,6 +1,6 @@
 """Which functions of asv are replaced by what, and when not.
 
-asv 0.6.6 knows smaller-is-better only (asv issue 1617). This module is the list of all that is changed in it.
+asv 0.6.6 knows smaller-is-better only (asv issue 1617). This module lists what is changed in it for that.
 """
 
 from __future__ import annotations

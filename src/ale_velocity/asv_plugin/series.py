@@ -23,9 +23,8 @@ STEP_PENALTY = 3  # times log(n) / n for each level, as in the Bayesian informat
 NOISE_FLOOR = 0.005  # deviations of less than 0.5% are not worth a step
 PENALTIES = tuple(2.0**-power for power in range(12))  # of the deviation around one level
 
-Level = tuple[
-    int, int, float, float, float
-]  # asv's: first index, index after the last, median, minimum, mean deviation
+# asv's: first index or revision, the one after the last, median, minimum, mean deviation.
+Level = tuple[int, int, float, float, float]
 
 
 def graph_steps(data: Sequence[tuple[int, float | None, float | None]], reraise: bool = True) -> list[Level]:  # noqa: ARG001
