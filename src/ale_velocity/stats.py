@@ -111,6 +111,21 @@ PAIRS = _Design(groups=1, unit="pairs")
 PROCESSES = _Design(groups=2, unit="processes a side")
 
 
+def pairs_needed(spread: float, change: float) -> int | None:
+    """Return how many pairs find a change of the logarithm with 80% power, where pairs differ by `spread`."""
+    return PAIRS.plan(spread, change, 0.0, more_than=1).number
+
+
+def share_interval(count: int, total: int) -> tuple[float, float]:
+    """Return the 95% interval of a share of which `count` of `total` were seen (Clopper and Pearson, 1934)."""
+    from scipy.special import betaincinv
+
+    tail = (1 - CONFIDENCE) / 2
+    low = betaincinv(count, total - count + 1, tail) if count else 0.0
+    high = betaincinv(count + 1, total - count, 1 - tail) if count < total else 1.0
+    return float(low), float(high)
+
+
 def mean_interval(values: Sequence[float]) -> Interval:
     """Return the mean and the half-width `t(0.975, n - 1) * sd / sqrt(n)`, sd with ddof 1; 0 with one value."""
     mean = statistics.fmean(values)
