@@ -1,12 +1,13 @@
 """Everything of ours that asv runs, loaded through the `plugins` entry of asv.conf.json.
 
 asv finds `Timeline` and `StackEnvironment` as subclasses of its own; `machine` replaces
-one prompt, `defaults` three defaults.
+one prompt, `defaults` three defaults; `direction` lists the functions of asv that are replaced
+so that its commands are right for rates.
 """
 
 from __future__ import annotations
 
-from ale_velocity.asv_plugin import defaults, machine
+from ale_velocity.asv_plugin import defaults, direction, machine
 from ale_velocity.asv_plugin.environment import StackEnvironment
 from ale_velocity.asv_plugin.repository import Timeline
 
@@ -15,6 +16,7 @@ __all__ = ["StackEnvironment", "Timeline", "setup"]
 
 def setup() -> None:
     """Do what must be done once when asv loads the plugin."""
+    direction.install()  # first: it compares asv's code with what it knows, before anything is replaced
     machine.never_ask()
     defaults.always_record_samples()
     defaults.save_after_each_benchmark()
