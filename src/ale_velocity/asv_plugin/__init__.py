@@ -1,8 +1,7 @@
 """Everything of ours that asv runs, loaded through the `plugins` entry of asv.conf.json.
 
-asv finds `Timeline` and `StackEnvironment` as subclasses of its own; `machine` replaces
-one prompt, `defaults` three defaults; `direction` lists the functions of asv that are replaced
-so that its commands are right for rates.
+asv finds `Timeline` and `StackEnvironment` as subclasses of its own. Where it has no such place, functions of it are
+replaced: `direction` lists those that make its commands right for rates, `defaults` those that suit long measurements.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ __all__ = ["StackEnvironment", "Timeline", "setup"]
 
 def setup() -> None:
     """Do what must be done once when asv loads the plugin."""
-    direction.install()  # first: it compares asv's code with what it knows, before anything is replaced
-    machine.never_ask()
-    defaults.always_record_samples()
-    defaults.save_after_each_benchmark()
-    defaults.always_say_why()
+    direction.install()
+    defaults.install()
+    machine.use_given_name()

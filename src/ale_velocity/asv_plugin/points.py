@@ -11,9 +11,8 @@ import importlib
 import inspect
 import re
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
-
-from importlib_metadata import version
 
 from ale_velocity.asv_plugin.refusal import refuse
 
@@ -64,7 +63,7 @@ class Point:
 
     def _refuse(self, what: str) -> None:
         refuse(
-            f"{self.name} of asv {version('asv')} {what}. The direction of verdicts rests on it, and a guess could "
+            f"{self.name} of asv {version('asv')} {what}. Verdicts and kept results rest on it, and a guess could "
             f"call a loss a gain: install asv=={SUPPORTED}, which ale-velocity's asv plugin supports"
         )
 
