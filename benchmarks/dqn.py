@@ -25,6 +25,14 @@ class DqnTraining:
 
         return suite.measure_cell("dqn", loop, num_envs)
 
+    def track_env_steps_per_cpu_second(self, loop, num_envs):
+        """Env-steps of each window for a second of CPU time, from the same run."""
+        from ale_velocity import suite
+
+        return suite.measure_cell_cpu("dqn", loop, num_envs)
+
+    track_env_steps_per_cpu_second.unit = "env-steps/CPU-s"
+
 
 class DqnFixedReplayRatio:
     """The same with one update every 4 env-steps, whatever the env count: how far does learning as often carry?

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 
@@ -32,14 +33,26 @@ class Asv:
         (folder / "asv.conf.json").write_text(json.dumps(conf))
         (folder / "home").mkdir()
 
-    def __call__(self, *args):
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("ALE_VELOCITY_")}
-        environ |= {"HOME": str(self.folder / "home"), "ALE_VELOCITY_MACHINE": "here", "ALE_VELOCITY_DEVICE": "cpu"}
-        command = [sys.executable, "-m", "asv", *args, "--config", str(self.folder / "asv.conf.json")]
-        return subprocess.run(
-            command, cwd=self.folder / "home", env=environ, stdin=subprocess.DEVNULL, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
+    def __call__(self, *args, **environ):
+        """Run a command to its end and return it, with stdout and stderr as one text."""
+        with self.start(*args, **environ) as process:
+            output, _ = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, output)
+
+    def start(self, *args, **environ):
+        """Start a command from another folder, without a terminal, in an empty HOME."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("ALE_VELOCITY_")}
+        env |= {"HOME": str(self.folder / "home"), "ALE_VELOCITY_MACHINE": "here", "ALE_VELOCITY_DEVICE": "cpu"}
+        return subprocess.Popen(
+            [sys.executable, "-m", "asv", *args, "--config", str(self.folder / "asv.conf.json")],
+            cwd=self.folder / "home",
+            env=env | environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
 
     def environment_python(self):
         """Return the python of the one environment that the runs share, and the file that says what it holds."""
@@ -50,7 +63,7 @@ class Asv:
         """Return each release's results by benchmark, as lists over (loop, num_envs), and the samples."""
         names = {commit: name for name, commit in self._commits().items()}
         found = {}
-        for path in (self.folder / "results" / "here").glob("*-stack-*.json"):
+        for path in (self.folder / "results" / "here").glob("*pong-*.json"):
             data = json.loads(path.read_text())
             columns = data["result_columns"]
             found[names[data["commit_hash"]]] = {
@@ -68,7 +81,7 @@ class Asv:
 def asv(tmp_path_factory):
     """Return asv with two releases measured, and one that has no vector env."""
     run = Asv(__import__("conftest").ROOT, tmp_path_factory.mktemp("history"))
-    done = run("run", f"--no-walk {' '.join(RELEASES)}", "--bench", ONE_ENV, "--show-stderr")
+    done = run("run", f"--no-walk {' '.join(RELEASES)}", "--bench", ONE_ENV)
     assert done.returncode == 0, done.stdout
     run.first_output = done.stdout
     return run
@@ -90,7 +103,7 @@ def test_results_hold_samples(asv):
 
 def test_results_carry_their_identity(asv):
     """Protocol, device, game and threads are in every results file; the name of the machine is the given one."""
-    (path, *_) = (asv.folder / "results" / "here").glob("*-stack-*.json")
+    (path, *_) = (asv.folder / "results" / "here").glob("*pong-*.json")
     data = json.loads(path.read_text())
     assert data["env_vars"] == {
         "ALE_VELOCITY_DEVICE": "cpu",
@@ -154,9 +167,29 @@ def test_what_is_measured_is_not_measured_again(asv):
     assert repr(asv.results()) == repr(before)  # by text: NaN is not equal to itself
 
 
+def test_an_unknown_game_fails_with_the_way_out(asv):
+    """The reason is printed without being asked for; the command's exit code says that a cell failed."""
+    done = asv("run", "ale-py-0.12.1^!", "--bench", r"EmulatorOnly.*\('step', 1\)", ALE_VELOCITY_GAME="pongg")
+    assert done.returncode == 2
+    assert "ale-py has no ROM 'pongg'; did you mean pong" in done.stdout
+
+
+def test_ctrl_c_loses_only_the_benchmark_in_progress(asv):
+    """A benchmark that was finished when the user stopped the run is in the results."""
+    with asv.start("run", "ale-py-0.12.1^!", "--bench", r"\('step', 1\)", ALE_VELOCITY_GAME="breakout") as process:
+        for line in process.stdout:  # DqnTraining comes first, in alphabetical order
+            if "EmulatorOnly" in line or "...ator.Emul" in line:
+                os.killpg(process.pid, signal.SIGINT)
+                break
+        process.communicate(timeout=60)
+    assert process.returncode != 0
+    kept = [json.loads(path.read_text()) for path in (asv.folder / "results" / "here").glob("*breakout*.json")]
+    assert [list(data["results"]) for data in kept] == [["dqn.DqnTraining.track_env_steps_per_second"]]
+
+
 def test_a_mismatch_of_pins_fails_the_cell(asv):
     """What asv believes to be installed is not taken for granted: both versions are named, no number is stored."""
-    options = ["--bench", r"EmulatorOnly.*\('step', 1\)", "--show-stderr"]
+    options = ["--bench", r"EmulatorOnly.*\('step', 1\)"]
     assert asv("run", "ale-py-0.11.2^!", *options).returncode == 0
     python, status = asv.environment_python()
     try:

@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from ale_velocity import bench, envs
 from ale_velocity import cell as cells
+from ale_velocity import envs, process
 from ale_velocity.cell import Cell, append_record, run_cell, write_json
 from ale_velocity.errors import NotAvailableError, VelocityError
 from ale_velocity.loops import DOUBLE_BUFFER
@@ -59,7 +59,7 @@ def test_a_refusal_is_written_with_its_reason(monkeypatch, tmp_path, error, code
         raise error
 
     monkeypatch.setattr(cells, "run_cell", refuse)
-    write_json(tmp_path / "spec.json", dataclasses.asdict(Cell("dqn", "step", 4, TINY)))
+    write_json(tmp_path / "spec.json", {"cell": dataclasses.asdict(Cell("dqn", "step", 4, TINY)), "pins": []})
     monkeypatch.setattr(sys, "argv", ["cell", str(tmp_path / "spec.json"), str(tmp_path / "result.json")])
     assert cells.main() == code
     assert json.loads((tmp_path / "result.json").read_text()) == {"reason": str(error)}
@@ -67,7 +67,8 @@ def test_a_refusal_is_written_with_its_reason(monkeypatch, tmp_path, error, code
 
 def test_an_unknown_game_fails_in_the_process_too(tmp_path):
     """The real process answers with the reason and leaves no traceback."""
-    write_json(tmp_path / "spec.json", dataclasses.asdict(Cell("emulator", "step", 4, TINY, game="pongg")))
+    cell = Cell("emulator", "step", 4, TINY, game="pongg")
+    write_json(tmp_path / "spec.json", {"cell": dataclasses.asdict(cell), "pins": []})
     command = [sys.executable, "-m", "ale_velocity.cell", tmp_path / "spec.json", tmp_path / "result.json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")
@@ -105,9 +106,9 @@ def test_an_env_that_never_returns_is_named(monkeypatch):
     )
     real_popen = subprocess.Popen
     monkeypatch.setattr(
-        bench.subprocess, "Popen", lambda _, **options: real_popen([sys.executable, "-c", code], **options)
+        process.subprocess, "Popen", lambda _, **options: real_popen([sys.executable, "-c", code], **options)
     )
-    result = bench.measure_in_process(Cell("emulator", "step", 4, TINY), label="cell")
+    result = process.measure_in_process(Cell("emulator", "step", 4, TINY), progress=print)
     assert result["failed"]
     assert "windows" not in result
     assert re.match(r"an env never returned: no progress for 0:00:00.3\d*, in File .* in recv", result["reason"])

@@ -1,24 +1,216 @@
-"""Intervals against scipy."""
+"""Intervals and verdicts: against scipy, against hand-made cases, and by a small seeded simulation."""
 
-from __future__ import annotations
+import math
 
+import numpy as np
 import pytest
-import scipy.stats
+from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
 
-from ale_velocity.stats import mean_interval
+import simulate_verdicts
+from ale_velocity import stats
+from ale_velocity.errors import VelocityError
+from ale_velocity.stats import CPU_UNIT, WALL_UNIT, Interval
+
+BEFORE = [1000.0, 1010.0, 990.0, 1004.0, 996.0, 1008.0]
+AFTER = [1030.0, 1041.0, 1022.0, 1036.0, 1024.0, 1035.0]
 
 
-def test_the_t_interval_is_scipys():
-    """Mean and 95% half-width, for two and for five windows."""
-    for values in ([101.0, 99.0], [4.0, 4.5, 3.9, 4.1, 4.4]):
-        interval = mean_interval(values)
-        low, high = scipy.stats.t.interval(
-            0.95, len(values) - 1, loc=sum(values) / len(values), scale=scipy.stats.sem(values)
-        )
-        assert (interval.low, interval.high) == pytest.approx((low, high))
+def test_mean_interval_is_students():
+    """The interval over windows agrees with scipy's."""
+    interval = stats.mean_interval(BEFORE)
+    expected = ttest_1samp(BEFORE, 0).confidence_interval(0.95)
+
+    assert pytest.approx([expected.low, expected.high]) == [interval.low, interval.high]
 
 
 def test_one_window_has_no_width():
-    """The half-width is 0 where there is no spread to estimate."""
-    interval = mean_interval([7.0])
-    assert (interval.mean, interval.half_width) == (7.0, 0.0)
+    """One window gives a mean and no spread."""
+    assert Interval(7.0, 0.0) == stats.mean_interval([7.0])
+
+
+def test_unpaired_interval_is_students_on_logarithms():
+    """The 95% interval of a ratio agrees with scipy's pooled one of the logarithms."""
+    comparison = stats.compare_processes(BEFORE, AFTER)
+    expected = ttest_ind(np.log(AFTER), np.log(BEFORE)).confidence_interval(0.95)
+
+    assert pytest.approx([math.exp(expected.low), math.exp(expected.high)]) == [comparison.low, comparison.high]
+
+
+def test_paired_interval_is_students_on_logarithms():
+    """The 95% interval of a duel's ratio agrees with scipy's paired one of the logarithms."""
+    comparison = stats.compare_pairs(BEFORE, AFTER)
+    expected = ttest_rel(np.log(AFTER), np.log(BEFORE)).confidence_interval(0.95)
+
+    assert pytest.approx([math.exp(expected.low), math.exp(expected.high)]) == [comparison.low, comparison.high]
+
+
+@pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
+def test_directions(compare):
+    """A clear gain is more, the mirror of it less, and their ratios are each other's reciprocals."""
+    gain, loss = compare(BEFORE, AFTER), compare(AFTER, BEFORE)
+
+    assert (gain.change, loss.change) == ("more", "less")
+    assert pytest.approx(1) == gain.ratio * loss.ratio
+
+
+@pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
+@pytest.mark.parametrize(("before", "after"), [(BEFORE, AFTER), (AFTER, BEFORE), (BEFORE[:2], AFTER[:2])])
+def test_a_rate_and_its_time_never_disagree(compare, before, after):
+    """Public case 2: seconds a step are the reciprocal of steps a second, and so are their verdicts."""
+    mirrored = {"more": "less", "less": "more", "inconclusive": "inconclusive", "same": "same"}
+    by_rate = compare(before, after)
+    by_time = compare([1 / value for value in before], [1 / value for value in after])
+
+    assert by_time.change == mirrored[by_rate.change]
+    assert by_time.ratio == pytest.approx(1 / by_rate.ratio)
+
+
+@pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
+def test_same_states_its_bound(compare):
+    """Without a change, an interval inside the margin is a statement of equality."""
+    shuffled = [1002.0, 1008.0, 991.0, 1002.0, 999.0, 1006.0]
+    comparison = compare(BEFORE, shuffled)
+    bound = max(1 - comparison.low, comparison.high - 1)
+
+    assert comparison.change == "same"
+    assert f"same within {math.ceil(bound * 1000) / 10:.1f}%" == comparison.reason
+    assert compare(BEFORE, shuffled, same_within=bound / 2).change == "inconclusive"
+
+
+def test_inconclusive_says_how_many():
+    """A plan that is followed settles the same difference and spread."""
+    before, after = [1000.0, 1040.0, 980.0, 1010.0], [1040.0, 1030.0, 1010.0, 1030.0]
+    comparison = stats.compare_pairs(before, after)
+
+    assert comparison.change == "inconclusive"
+    assert f"inconclusive: needs about {comparison.needed} pairs" == comparison.reason
+    repeats = math.ceil(comparison.needed / 4)
+    assert stats.compare_pairs(before * repeats, after * repeats).change == "more"
+
+
+def test_a_hopeless_plan_is_not_a_number():
+    """Where noise would need thousands of pairs, the reason says so."""
+    comparison = stats.compare_pairs([1000.0, 2000.0], [2000.0, 1040.0])
+
+    assert comparison.needed is None
+    assert comparison.reason == "inconclusive: needs more than 1000 pairs"
+
+
+@pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
+@pytest.mark.parametrize(
+    ("after", "change"), [(1230.0, "more"), (1210.0, "inconclusive"), (830.0, "inconclusive"), (810.0, "less")]
+)
+def test_one_process_a_side(compare, after, change):
+    """With one process a side only what no spread between processes explains is a verdict, without an interval."""
+    comparison = compare([1000.0], [after])
+
+    assert (change, None, None) == (comparison.change, comparison.low, comparison.high)
+
+
+def test_one_process_against_many_is_one_process():
+    """Many processes on one side do not tell how unlucky the single one on the other was."""
+    assert stats.compare_processes([1000.0] * 9, [1100.0]).change == "inconclusive"
+
+
+def test_equal_samples_do_not_make_a_spread_of_zero():
+    """Rates rounded to 4 digits can agree by chance; two such pairs are no verdict on 2%."""
+    assert stats.compare_pairs([1000.0, 1000.0], [1025.0, 1025.0]).change == "inconclusive"
+
+
+def test_eight_percent_of_noise_is_no_verdict_and_a_loss_of_ten_is_found():
+    """Public case 37: no alarm on identical code at 8% noise; a true loss of 10% is flagged with enough processes."""
+    rng = np.random.default_rng(37)
+    before, again, other = (list(1000 * np.exp(rng.normal(0, 0.08, 60))) for _ in range(3))
+
+    assert stats.compare_processes(before[:6], again[:6]).change not in ("more", "less")
+    assert stats.compare_processes(before, [0.9 * value for value in other]).change == "less"
+
+
+def test_best_window_for_wall_rates_mean_for_others():
+    """What stands for a process depends on what can disturb it."""
+    samples = [1.0, 3.0, 2.0, 6.0, 5.0, 4.0]
+
+    assert stats.process_values(samples, 3, WALL_UNIT) == [3.0, 6.0]
+    assert stats.process_values(samples, 3, CPU_UNIT) == [2.0, 5.0]
+
+
+@pytest.mark.parametrize(("samples", "count"), [([], 0), ([1.0] * 7, 7)])
+def test_windows_must_be_whole_processes(samples, count):
+    """A remainder is an error: some process was cut short, or `reps` is another protocol's."""
+    with pytest.raises(VelocityError, match=f"{count} samples are not whole processes of 5 windows"):
+        stats.process_values(samples, 5, WALL_UNIT)
+
+
+@pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
+def test_nothing_and_nonsense_are_refused(compare):
+    """No values, and values that are no rates, are errors."""
+    with pytest.raises(VelocityError, match="nothing measured"):
+        compare([], [])
+    with pytest.raises(VelocityError, match="positive and finite"):
+        compare([1.0, math.inf], [1.0, 1.0])
+
+
+def test_pairs_must_match():
+    """A value without its partner is an error."""
+    with pytest.raises(VelocityError, match="2 values before and 1 after are not pairs"):
+        stats.compare_pairs([1.0, 2.0], [1.0])
+
+
+@pytest.mark.parametrize("name", ["unpaired", "pairs"])
+@pytest.mark.parametrize(("number", "spread"), [(2, 0.05), (10, 0.01)])
+def test_error_rates_by_simulation(name, number, spread):
+    """False verdicts, power and coverage keep to what tools/simulate_verdicts.py states; bounds are 3 sigma wide."""
+    compare = simulate_verdicts.COMPARISONS[name]
+    rates = simulate_verdicts.rates(compare, (number, number), (spread, spread), trials=1000, seed=1)
+
+    assert rates.false <= 0.015
+    assert 0.92 <= rates.coverage <= 0.98
+    if number == 10:
+        assert rates.power >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("numbers", "spreads", "most"),
+    [(*sides, most) for sides, most in zip(simulate_verdicts.UNEQUAL, (0.05, 0.01, 0.01, 0.02), strict=True)],
+)
+def test_unequal_sides(numbers, spreads, most):
+    """Unequal numbers and spreads keep false verdicts rare, but for a noisy few against a quiet many: up to 3.5%."""
+    rates = simulate_verdicts.rates(stats.compare_processes, numbers, spreads, trials=500, seed=1)
+
+    assert rates.false <= most
+
+
+def test_windows_interval_covers():
+    """The interval over the windows of a process holds its rate in 95% of cases."""
+    assert 0.93 <= simulate_verdicts.window_coverage(trials=1000, seed=1) <= 0.97
+
+
+def test_estimators_were_chosen_by_power():
+    """Under interference the best window finds more than the mean, on a quiet machine it loses little."""
+    found = {
+        (machine, name): simulate_verdicts.estimator_rates(machine, name, pairs=10, trials=100, seed=1).power
+        for machine in simulate_verdicts.MACHINES
+        for name in ("mean", "best")
+    }
+
+    assert found["interfered", "best"] > 2 * found["interfered", "mean"]
+    assert found["quiet", "best"] > 0.95 * found["quiet", "mean"]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
+def test_more_processes_do_not_take_back_a_clear_verdict(compare, number):
+    """A loss of 30% that one process a side shows is a loss with two and with three, at 2% of noise."""
+    rng = np.random.default_rng(number)
+    trials = [1000 * np.exp(rng.normal(0, 0.02, (2, number))) for _ in range(100)]
+    found = [compare(list(before), list(0.7 * after)).change for before, after in trials]
+
+    assert found.count("less") >= 95  # the rest happened to differ by more than the noise that the rule allows for
+    assert "more" not in found
+
+
+def test_few_noisy_processes_against_many_quiet_ones_are_no_verdict():
+    """Two processes at 5% against twenty at 0.5%: the small side's spread is not to be trusted."""
+    rates = simulate_verdicts.rates(stats.compare_processes, (2, 20), (0.05, 0.005), trials=1000, seed=3)
+
+    assert rates.false <= 0.01

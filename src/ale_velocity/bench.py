@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ale_velocity import breakdown as breakdowns
 from ale_velocity import envs
 from ale_velocity.agents import AGENTS, LEARNERS
 from ale_velocity.backends import BACKENDS
-from ale_velocity.cell import EXIT_NOT_AVAILABLE, Cell, write_json
+from ale_velocity.cell import Cell, write_json
 from ale_velocity.errors import VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import PROTOCOLS, Protocol
+from ale_velocity.options import at_least_one
+from ale_velocity.process import measure_in_process
 from ale_velocity.settings import DEVICES, Settings
 from ale_velocity.stats import Interval, mean_interval
+
+if TYPE_CHECKING:
+    import argparse
 
 CHART_NAMES = {
     "step": "stepRaw",
@@ -43,7 +44,7 @@ def add_command(subparsers: Any) -> None:
         "ale-py and torch that are installed here. Prints intervals over windows, ratios and chart constants.",
     )
     parser.set_defaults(run=run)
-    number = _at_least_one
+    number = at_least_one
     parser.add_argument("--agent", choices=AGENTS, default="dqn", help="what is learnt between emulator calls (dqn)")
     parser.add_argument("--backend", choices=BACKENDS, default="ale", help="who advances the envs (ale)")
     parser.add_argument(
@@ -120,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     failures = 0
     for number, cell in enumerate(cells, start=1):
         name = f"{cell.agent} {cell.loop} n={cell.num_envs}"
-        result = measure_in_process(cell, label=f"[{number}/{len(cells)}] {name}")
+        result = measure_with_progress(cell, label=f"[{number}/{len(cells)}] {name}")
         traces[name] = result.pop("trace", [])
         results.append(result)
         failures += result.get("failed", False)
@@ -158,42 +159,16 @@ def check_arguments(arguments: argparse.Namespace, protocol: Protocol) -> None:
         prepare_torch("cuda", threads=None)
 
 
-def measure_in_process(cell: Cell, label: str) -> dict[str, Any]:
-    """Measure a cell in a fresh process, passing its progress on to stderr after `label`.
+def measure_with_progress(cell: Cell, label: str) -> dict[str, Any]:
+    """Measure a cell in a fresh process, with its progress, and why it has no result, on stderr after `label`."""
 
-    Returns the result as JSON values, or the cell with `reason` and, unless it is n/a, `failed`.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        spec, result = Path(folder) / "spec.json", Path(folder) / "result.json"
-        write_json(spec, dataclasses.asdict(cell))
-        command = [sys.executable, "-m", "ale_velocity.cell", str(spec), str(result)]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
-            lines = []
-            try:
-                for line in process.stderr or ():
-                    lines.append(line.strip())
-                    print(f"{label}: {lines[-1]}", file=sys.stderr, flush=True)
-            except BaseException:
-                process.kill()  # Ctrl-C must not wait for the cell
-                raise
-        if process.returncode == 0:
-            return json.loads(result.read_text(encoding="utf-8"))
-        if result.exists():
-            reason = json.loads(result.read_text(encoding="utf-8"))["reason"]
-        else:
-            reason = _end(process.returncode, lines)
-    failed = process.returncode != EXIT_NOT_AVAILABLE
-    print(f"{label}: {'failed' if failed else 'n/a'}: {reason}", file=sys.stderr)
-    return {"cell": dataclasses.asdict(cell), "reason": reason, "failed": failed}
+    def say(line: str) -> None:
+        print(f"{label}: {line}", file=sys.stderr, flush=True)
 
-
-def _end(code: int, lines: list[str]) -> str:
-    """Say how a process ended that left no result, from its exit code and its stderr."""
-    for number, line in enumerate(lines):
-        if line.startswith("Timeout ("):
-            place = next((place for place in lines[number:] if place.startswith("File ")), "an unknown place")
-            return f"an env never returned: no progress for {line[len('Timeout (') : -len(')!')]}, in {place}"
-    return f"the process ended with code {code}: {lines[-1] if lines else ''}"
+    result = measure_in_process(cell, say)
+    if "reason" in result:
+        say(f"{'failed' if result['failed'] else 'n/a'}: {result['reason']}")
+    return result
 
 
 def chart_constants(results: list[dict[str, Any]]) -> str:
@@ -248,16 +223,6 @@ def _protocol(arguments: argparse.Namespace) -> Protocol:
     }
     changed = {name: value for name, value in given.items() if value is not None}
     return dataclasses.replace(base, **changed)
-
-
-def _at_least_one(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return value
 
 
 def _words(values: tuple[int, ...]) -> str:

@@ -87,6 +87,7 @@ class CellResult:
             "warmup_iterations": self.measurement.warmup_iterations,
             "windows": [dataclasses.asdict(window) for window in self.measurement.windows],
             "samples": self.measurement.samples,
+            "cpu_samples": self.measurement.cpu_samples,
             "facts": self.facts,
         }
 
@@ -175,6 +176,21 @@ def open_loop(cell: Cell, recorder: Recorder | None = None) -> Iterator[tuple[Lo
             yield kind(timed_envs(opened, recorder), timed_agent, envs.SEED), agent, num_threads
 
 
+def cpu_time_gap(facts: dict[str, Any]) -> str | None:
+    """Return why CPU time is not what this cell's work costs, from its facts; None where it is.
+
+    The emulator's threads sleep while they wait, but for some microseconds of spinning; torch's do not.
+    """
+    if facts["device"] == "cuda":
+        return "CPU time leaves out the work of the GPU"
+    if facts.get("torch_threads", 1) > 1:
+        return (
+            f"torch's {facts['torch_threads']} threads spin while they wait, which is CPU time without work: "
+            "give torch 1 thread"
+        )
+    return None
+
+
 def use_private_compile_cache() -> None:
     """Keep torch.compile's cache with the environment of an asv run; elsewhere torch's default place serves."""
     if environment := os.environ.get("ASV_ENV_DIR"):
@@ -190,15 +206,21 @@ def append_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Run the cell of a JSON file and write its result, or `{"reason": ...}`, to another."""
-    spec, result = (Path(argument) for argument in sys.argv[1:])
+    """Run the cell of a JSON file and write its result, or `{"reason": ...}`, to another.
+
+    The first holds `{"cell": ..., "pins": [...]}`; another stack than the pins is refused.
+    """
+    spec_path, result = (Path(argument) for argument in sys.argv[1:])
+    spec = json.loads(spec_path.read_text(encoding="utf-8"))
     try:
-        cell = Cell.from_json(json.loads(spec.read_text(encoding="utf-8")))
+        cell = Cell.from_json(spec["cell"])
+        stack.check_requirements(spec["pins"])
         data = run_cell(cell, progress=lambda line: print(line, file=sys.stderr, flush=True)).to_json()
         if cell.breakdown:
             from ale_velocity.breakdown import run_breakdown
 
             data |= run_breakdown(cell)
+        stack.check_imports(spec["pins"])
     except VelocityError as error:
         write_json(result, {"reason": str(error)})
         return EXIT_NOT_AVAILABLE if isinstance(error, NotAvailableError) else 1

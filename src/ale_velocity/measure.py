@@ -57,15 +57,25 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Window:
-    """A timed stretch: rows received in it, and wall seconds between two clock reads with the device drained."""
+    """A timed stretch: rows received in it, and seconds between two reads of each clock with the device drained.
+
+    `elapsed_s` is wall time, `cpu_s` the CPU time of all threads of the process, which other processes do not
+    stretch. Where threads spin while they wait, or the work is a GPU's, CPU time is not the cost of the work.
+    """
 
     rows: int
     elapsed_s: float
+    cpu_s: float
 
     @property
     def env_steps_per_second(self) -> float:
         """Throughput; one row is one env-step."""
         return self.rows / self.elapsed_s
+
+    @property
+    def env_steps_per_cpu_second(self) -> float:
+        """Env-steps for one second of CPU time."""
+        return self.rows / self.cpu_s
 
 
 @dataclass(frozen=True)
@@ -79,7 +89,12 @@ class Measurement:
     @property
     def samples(self) -> list[float]:
         """Env-steps/s of each window, to 4 significant digits, as plain floats."""
-        return [float(f"{window.env_steps_per_second:.4g}") for window in self.windows]
+        return [_rounded(window.env_steps_per_second) for window in self.windows]
+
+    @property
+    def cpu_samples(self) -> list[float]:
+        """Env-steps a CPU-second of each window, to 4 significant digits, as plain floats."""
+        return [_rounded(window.env_steps_per_cpu_second) for window in self.windows]
 
 
 @dataclass
@@ -107,6 +122,7 @@ def measure(
     batches: int = 1,
     rollout: int = 1,
     clock: Callable[[], float] = time.perf_counter,
+    cpu_clock: Callable[[], float] = time.process_time,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Measurement:
     """Warm up, time the protocol's windows, and check the work; raise `VelocityError` rather than report wrongly.
@@ -131,7 +147,7 @@ def measure(
     windows = []
     for number in range(1, protocol.reps + 1):
         num_compiled = agent.num_compiled
-        window = time_window(loop.run, rounds * batches, drain=agent.drain, clock=clock)
+        window = time_window(loop.run, rounds * batches, drain=agent.drain, clock=clock, cpu_clock=cpu_clock)
         _check_window(window, rounds * num_envs)
         if agent.num_compiled != num_compiled:
             raise VelocityError(f"torch recompiled during window {number}: its time is not a steady state's")
@@ -144,14 +160,20 @@ def measure(
 
 
 def time_window(
-    run: Callable[[int], int], iterations: int, *, drain: Callable[[], None], clock: Callable[[], float]
+    run: Callable[[int], int],
+    iterations: int,
+    *,
+    drain: Callable[[], None],
+    clock: Callable[[], float],
+    cpu_clock: Callable[[], float] = time.process_time,
 ) -> Window:
-    """Run `iterations` between two clock reads, each after a device drain; `run` returns the rows received."""
+    """Run `iterations` between reads of both clocks, each after a device drain; `run` returns the rows received."""
     drain()
-    started = clock()
+    cpu_started, started = cpu_clock(), clock()
     rows = run(iterations)
     drain()
-    return Window(rows, clock() - started)
+    elapsed_s = clock() - started
+    return Window(rows, elapsed_s, cpu_clock() - cpu_started)
 
 
 def _whole(rounds: int, rollout: int) -> int:
@@ -174,5 +196,9 @@ def warm_up(loop: Loop, agent: Agent, iterations: int) -> int:
 def _check_window(window: Window, expected_rows: int) -> None:
     if window.rows != expected_rows:
         raise VelocityError(f"received {window.rows} rows in a window, expected {expected_rows}")
-    if not window.elapsed_s > 0:
-        raise VelocityError(f"a window took {window.elapsed_s} s by the clock")
+    if not (window.elapsed_s > 0 and window.cpu_s > 0):
+        raise VelocityError(f"a window took {window.elapsed_s} s, and {window.cpu_s} s of CPU time, by the clocks")
+
+
+def _rounded(rate: float) -> float:
+    return float(f"{rate:.4g}")

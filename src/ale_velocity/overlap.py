@@ -44,7 +44,7 @@ class Overlap:
     def to_json(self) -> dict[str, Any]:
         """Return the three cells whole, as JSON values."""
         parts = {"emulator": self.emulator, "learner": self.learner, "loop": self.loop}
-        return {"overlap_percent": self.samples, **{name: part.to_json() for name, part in parts.items()}}
+        return {"samples": self.samples, **{name: part.to_json() for name, part in parts.items()}}
 
 
 def run_overlap(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> Overlap:

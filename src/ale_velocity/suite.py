@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ale_velocity import envs, stack
-from ale_velocity.cell import Cell, append_record, run_cell, use_private_compile_cache
+from ale_velocity.cell import Cell, append_record, cpu_time_gap, run_cell, use_private_compile_cache
 from ale_velocity.errors import NotAvailableError
 from ale_velocity.measure import PROTOCOLS
 from ale_velocity.overlap import run_overlap
 from ale_velocity.settings import PREFIX, Settings
+from ale_velocity.shared_run import run_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,31 +51,40 @@ def require(num_envs: int, *, vector_env: bool = True) -> None:
 def measure_cell(
     agent: str, loop: str, num_envs: int, *, backend: str = "ale", learner: str = "eager"
 ) -> dict[str, Any]:
-    """Measure a cell with the settings of the environment; return env-steps/s of each window as asv's samples."""
-    return _measure(run_cell, agent, loop, num_envs, backend=backend, learner=learner)
+    """Measure a cell with the settings of the environment; return env-steps/s of each window as asv's samples.
+
+    asv keeps median, interval and samples of a `track_` result of this form (a test pins that it does).
+    """
+    cell = _cell(agent, loop, num_envs, backend=backend, learner=learner)
+    return {"samples": run_once(cell, "wall", lambda: _run(run_cell, cell))["samples"], "number": 1}
+
+
+def measure_cell_cpu(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
+    """As `measure_cell`, in env-steps a CPU-second: from the same run; a skip where CPU time means nothing."""
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    cell = _cell(agent, loop, num_envs)
+    result = run_once(cell, "cpu", lambda: _run(run_cell, cell))
+    if gap := cpu_time_gap(result["facts"]):
+        raise SkipNotImplemented(gap)
+    return {"samples": result["cpu_samples"], "number": 1}
 
 
 def measure_baseline(baseline: str, num_envs: int) -> dict[str, Any]:
     """Measure a baseline's emulator alone; return env-steps/s of each window as asv's samples."""
     backend, loop = BASELINES[baseline]
-    return _measure(run_cell, "emulator", loop, num_envs, backend=backend)
+    return {"samples": _run(run_cell, _cell("emulator", loop, num_envs, backend=backend))["samples"], "number": 1}
 
 
-def measure_overlap(agent: str, loop: str, num_envs: int, *, learner: str = "eager") -> dict[str, Any]:
+def measure_overlap(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
     """Measure a cell and its ceilings; return each window's percent of the lower ceiling as asv's samples."""
-    return _measure(run_overlap, agent, loop, num_envs, learner=learner)
+    return {"samples": _run(run_overlap, _cell(agent, loop, num_envs))["samples"], "number": 1}
 
 
-def _measure(run: Callable[[Cell], Any], agent: str, loop: str, num_envs: int, **kind: Any) -> dict[str, Any]:
-    """Run a cell, keep its record, and return its samples.
-
-    asv keeps median, interval and samples of a `track_` result of this form (a test pins that it does).
-    """
-    from asv_runner.benchmarks.mark import SkipNotImplemented
-
+def _cell(agent: str, loop: str, num_envs: int, **kind: Any) -> Cell:
+    """Return a cell with the settings of the environment."""
     settings = Settings.from_environ()
-    use_private_compile_cache()
-    cell = Cell(
+    return Cell(
         agent,
         loop,
         num_envs,
@@ -84,11 +94,22 @@ def _measure(run: Callable[[Cell], Any], agent: str, loop: str, num_envs: int, *
         torch_threads=settings.torch_threads,
         **kind,
     )
+
+
+def _run(measured: Callable[[Cell], Any], cell: Cell) -> dict[str, Any]:
+    """Measure, and append the whole result to the records."""
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    use_private_compile_cache()
     try:
-        result = run(cell)
+        result = measured(cell).to_json()
     except NotAvailableError as error:
         raise SkipNotImplemented(str(error)) from error
     if records := os.environ.get(PREFIX + "RECORDS"):
-        commit = {"commit": os.environ.get("ASV_COMMIT"), "environment": os.environ.get("ASV_ENV_NAME")}
-        append_record(Path(records), {**commit, **result.to_json()})
-    return {"samples": result.samples, "number": 1}
+        run = {
+            "command": os.environ.get(PREFIX + "COMMAND"),
+            "commit": os.environ.get("ASV_COMMIT"),
+            "environment": os.environ.get("ASV_ENV_NAME"),
+        }
+        append_record(Path(records), {**run, **result})
+    return result

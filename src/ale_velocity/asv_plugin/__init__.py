@@ -1,12 +1,12 @@
 """Everything of ours that asv runs, loaded through the `plugins` entry of asv.conf.json.
 
-asv finds `Timeline` and `StackEnvironment` as subclasses of its own; `machine` replaces
-one prompt, `samples` one option's default.
+asv finds `Timeline` and `StackEnvironment` as subclasses of its own. Where it has no such place, functions of it are
+replaced: `direction` lists those that make its commands right for rates, `defaults` those that suit long measurements.
 """
 
 from __future__ import annotations
 
-from ale_velocity.asv_plugin import machine, samples
+from ale_velocity.asv_plugin import defaults, direction, machine
 from ale_velocity.asv_plugin.environment import StackEnvironment
 from ale_velocity.asv_plugin.repository import Timeline
 
@@ -15,5 +15,6 @@ __all__ = ["StackEnvironment", "Timeline", "setup"]
 
 def setup() -> None:
     """Do what must be done once when asv loads the plugin."""
-    machine.never_ask()
-    samples.always_record()
+    direction.install()
+    defaults.install()
+    machine.use_given_name()
