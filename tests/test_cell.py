@@ -112,3 +112,10 @@ def test_an_env_that_never_returns_is_named(monkeypatch):
     assert result["failed"]
     assert "windows" not in result
     assert re.match(r"an env never returned: no progress for 0:00:00.3\d*, in File .* in recv", result["reason"])
+
+
+def test_a_crash_in_native_code_is_a_failed_cell():
+    """Half batches of ale-py 0.11.2 end so now and then: the signal is named, and there is no number."""
+    crash = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"]
+    result = process.measure_in_process(Cell("emulator", "step", 4, TINY), progress=print, command=crash)
+    assert (result["failed"], result["reason"]) == (True, "the process died of SIGSEGV: ")

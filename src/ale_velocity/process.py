@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -60,4 +61,5 @@ def _end(code: int, lines: list[str]) -> str:
         if line.startswith("Timeout ("):
             place = next((place for place in lines[number:] if place.startswith("File ")), "an unknown place")
             return f"an env never returned: no progress for {line[len('Timeout (') : -len(')!')]}, in {place}"
-    return f"the process ended with code {code}: {lines[-1] if lines else ''}"
+    end = f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    return f"the process {end}: {lines[-1] if lines else ''}"
