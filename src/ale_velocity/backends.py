@@ -13,7 +13,6 @@ from ale_velocity.errors import NotAvailableError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LAYOUTS = ("whole", "half_batches", "two_envs")
 FIXED_SEED = 1
 NUM_ACTIONS = 6  # Pong's; nothing is played
 NUM_PICTURES = 7  # a prime other than 2 and 5: no window of a protocol ends on the picture it began with

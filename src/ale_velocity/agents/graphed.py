@@ -19,6 +19,7 @@ import torch
 from ale_velocity.agents import dqn, ppo
 from ale_velocity.agents.torch_agent import TorchAgent
 from ale_velocity.envs import OBSERVATION_SHAPE
+from ale_velocity.errors import VelocityError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +123,8 @@ class GraphedAgent(TorchAgent):
     def act(self, observations: torch.Tensor) -> Any:
         """Decide for the batch that came last; the decision lies in its slot."""
         slot = self._slots[self._current]
-        assert observations is slot.observations, "a loop acts on the batch that it brought last"  # noqa: S101
+        if observations is not slot.observations:
+            raise VelocityError("a loop acts on another batch than the one that it brought last")
         slot.act()
         self._acted.record()
         return slot.decision
@@ -212,8 +214,8 @@ class GraphedPpoAgent(GraphedAgent, ppo.PpoAgent):
     def learn_from_rollout(self) -> None:
         """Estimate advantages, then take a step on each minibatch of each epoch, in a new order each time."""
         if self._estimate is None or self._update is None:
-            self._estimate = self.capture(self.estimate_advantages)
-            self._update = self.capture_update(self._update_on_rows)
+            estimate = self.capture(self.estimate_advantages)
+            self._estimate, self._update = estimate, self.capture_update(lambda: self._update_on_rows(estimate.outputs))
         self._estimate()
         for _ in range(ppo.EPOCHS):
             order = torch.randperm(ppo.ROLLOUT * self.num_envs, device=self.device)
@@ -223,7 +225,5 @@ class GraphedPpoAgent(GraphedAgent, ppo.PpoAgent):
                 self.num_updates += 1
         self.transitions.num_filled = 0
 
-    def _update_on_rows(self) -> torch.Tensor:
-        assert self._estimate is not None  # noqa: S101 (captured before)
-        columns = self.learning_columns(self._estimate.outputs)
-        return self.update(*(column[self.minibatch_rows] for column in columns))
+    def _update_on_rows(self, estimates: torch.Tensor) -> torch.Tensor:
+        return self.update(*(column[self.minibatch_rows] for column in self.learning_columns(estimates)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 from typing import Any
 
@@ -14,7 +15,7 @@ from ale_velocity.errors import VelocityError
 SEED = 1
 
 
-class TorchAgent:
+class TorchAgent(abc.ABC):
     """A network on a device, the way of observations to it and of actions back, and the check of its work.
 
     It acts on batches of `num_rows` of `num_envs` envs.
@@ -54,9 +55,9 @@ class TorchAgent:
         """Return host env ids as int64 on the device."""
         return torch.as_tensor(env_ids).to(self.device).long()
 
+    @abc.abstractmethod
     def decide(self, observations: torch.Tensor) -> Any:
         """Return what `act` returns, eagerly."""
-        raise NotImplementedError
 
     def swap_held(self, env_ids: Any, *columns: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Keep the rows of each column as the newest of their envs, and return the rows that were kept before."""

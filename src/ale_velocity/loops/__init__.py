@@ -18,7 +18,7 @@ class Loop(Protocol):
     """A loop is reset when made; `run` then continues where the last call ended."""
 
     layout: str
-    """How its envs are opened, one of `backends.LAYOUTS`."""
+    """How its envs are opened: see `backends.open_envs`."""
 
     batches: int
     """Iterations of a round, in which every env advances once: an iteration receives `num_envs / batches` rows."""
