@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,17 @@ def measure_cell(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
     try:
         result = run_cell(cell)
     except NotAvailableError as error:
+        _record({"cell": dataclasses.asdict(cell), "reason": str(error)})
         raise SkipNotImplemented(str(error)) from error
+    except Exception as error:
+        # asv prints the error and stores none: the record keeps it for the release's page.
+        _record({"cell": dataclasses.asdict(cell), "reason": f"{type(error).__name__}: {error}"})
+        raise
+    _record(result.to_json())
+    return {"samples": result.measurement.samples, "number": 1}
+
+
+def _record(values: dict[str, Any]) -> None:
     if records := os.environ.get(PREFIX + "RECORDS"):
         run = {"commit": os.environ.get("ASV_COMMIT"), "environment": os.environ.get("ASV_ENV_NAME")}
-        append_record(Path(records), {**run, **result.to_json()})
-    return {"samples": result.measurement.samples, "number": 1}
+        append_record(Path(records), {**run, **values})

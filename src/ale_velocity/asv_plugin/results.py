@@ -1,0 +1,136 @@
+"""Read asv's result files, and the records that cells keep beside them, as points."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from asv import util
+from asv.benchmarks import Benchmarks
+from asv.machine import iter_machine_files
+from asv.results import iter_results
+
+from ale_velocity.settings import PREFIX
+from ale_velocity.site.order import natural_key
+from ale_velocity.site.points import Line, Machine, Point, Results, Setup
+from ale_velocity.timeline import manifest, writer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What a machine's page says: asv's description, and what its newest cells recorded.
+MACHINE_FACTS = {"cpu": "CPU", "num_cpu": "CPUs", "ram": "memory (bytes)", "os": "system", "arch": "architecture"}
+RECORDED_FACTS = {"device_name": "GPU", "usable_cpus": "usable CPUs", "torch_threads": "torch threads"}
+
+Record = dict[str, Any]
+
+
+def read(conf: Any) -> Results:
+    """Return everything in the results folder of an asv configuration that belongs to its timeline."""
+    manifest_path = Path(conf.repo)
+    hashes = writer.build(manifest_path)
+    series = manifest.load(manifest_path)
+    places = {hashes[release.name]: (one.name, release) for one in series for release in one.releases}
+    benchmarks = Benchmarks.load(conf)
+    records = {path.parent: _records(path) for path in sorted(Path(conf.results_dir).glob("*/cells.jsonl"))}
+    cells = {folder.name: _newest(ones) for folder, ones in records.items()}
+    points: list[Point] = []
+    left_out: Counter[str] = Counter()
+    for result in iter_results(conf.results_dir):
+        if result.commit_hash not in places:
+            left_out[f"of commit {result.commit_hash[:8]}, which is no release of the timeline"] += 1
+            continue
+        keys = result.get_result_keys(benchmarks)
+        for key in result.get_all_result_keys() - keys:
+            left_out[f"of {key}, measured by another version of it"] += 1
+        for key in sorted(keys):
+            of_machine = cells.get(result.params["machine"], {})
+            points += _points(result, benchmarks[key], *places[result.commit_hash], of_machine)
+    machine_files = sorted(iter_machine_files(conf.results_dir), key=natural_key)
+    return Results(
+        series,
+        hashes,
+        tuple(points),
+        tuple(_machine(Path(path), records.get(Path(path).parent, [])) for path in machine_files),
+        tuple(f"{number} stored result{'s' * (number > 1)} {reason}" for reason, number in sorted(left_out.items())),
+    )
+
+
+def _points(
+    result: Any, benchmark: dict[str, Any], series: str, release: manifest.Release, cells: dict[Any, Record]
+) -> Iterator[Point]:
+    key, params = benchmark["name"], benchmark["params"]
+    setup = _setup(result)
+    started_at = result.started_at.get(key)
+    measured_at = dt.datetime.fromtimestamp(started_at / 1000, dt.timezone.utc) if started_at else None
+    values = result.get_result_value(key, params)
+    samples = result.get_result_samples(key, params)
+    if not params:
+        values, samples = values or [None], samples or [None]
+    for combination, value, windows in zip(itertools.product(*params), values, samples, strict=True):
+        words = tuple(zip(benchmark["param_names"], (word.strip("'") for word in combination), strict=True))
+        line = Line(series, setup, key, words)
+        cell = (dict(words).get("loop"), dict(words).get("num_envs"))
+        # The module of a benchmark is named after its agent.
+        record = cells.get((result.commit_hash, result._env_name, key.split(".")[0], *cell), {})  # noqa: SLF001
+        if value is None or math.isnan(value):
+            status = "failed" if value is None else "n/a"
+            yield Point(line, release, benchmark["unit"], status, reason=record.get("reason", ""))
+            continue
+        yield Point(
+            line,
+            release,
+            benchmark["unit"],
+            "measured",
+            tuple(windows or ()),
+            value,
+            measured_at=measured_at,
+            updates_per_env_step=record.get("facts", {}).get("updates_per_env_step"),
+        )
+
+
+def _setup(result: Any) -> Setup:
+    variables = {name.removeprefix(PREFIX).lower(): value for name, value in result.env_vars.items()}
+    names = ("protocol", "device", "game", "torch_threads")
+    return Setup(
+        machine=result.params["machine"],
+        python=result.params.get("python", ""),
+        **{name: variables.get(name, "") for name in names},
+    )
+
+
+def _records(path: Path) -> list[Record]:
+    """Return the records of a machine's cells, oldest first, without a line that a stop left half-written."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [record for line in lines if (record := _parsed(line))]
+
+
+def _parsed(line: str) -> Record | None:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError:
+        return None
+
+
+def _newest(records: list[Record]) -> dict[Any, Record]:
+    """Return the newest record of each cell, by commit, environment, agent, loop and number of envs."""
+    newest = {}
+    for record in records:
+        cell = record["cell"]
+        key = (record["commit"], record["environment"], cell["agent"], cell["loop"], str(cell["num_envs"]))
+        newest[key] = record
+    return newest
+
+
+def _machine(path: Path, records: list[Record]) -> Machine:
+    described = util.load_json(str(path))
+    facts = {label: str(described[key]) for key, label in MACHINE_FACTS.items() if described.get(key)}
+    for record in records:
+        recorded = record.get("facts", {})
+        facts |= {label: str(recorded[key]) for key, label in RECORDED_FACTS.items() if recorded.get(key)}
+    return Machine(described["machine"], facts)
