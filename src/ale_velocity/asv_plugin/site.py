@@ -13,11 +13,11 @@ from asv.commands.publish import Publish
 from asv.console import log
 from asv.publishing import OutputPublisher
 
-from ale_velocity.asv_plugin import results as stored
+from ale_velocity.asv_plugin import stored
 from ale_velocity.errors import VelocityError
 from ale_velocity.site import assets, data, pages, verdicts
 from ale_velocity.site.order import natural_key
-from ale_velocity.site.units import HIGHER_IS_BETTER, direction
+from ale_velocity.units import HIGHER_IS_BETTER, direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable

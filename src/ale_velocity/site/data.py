@@ -1,7 +1,7 @@
 """Data of the throughput page: an index, and a file for each benchmark, setup and series, loaded when chosen.
 
 The files are scripts that call `aleVelocity.receive(name, data)`, because a page opened from a file share may not
-read JSON. Rows are arrays to keep 200 releases small; `COLUMNS` names their places.
+read JSON. To keep 200 releases small, rows are arrays, whose places `COLUMNS` names, and reasons are written once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ale_velocity.envs import FRAMESKIP
 from ale_velocity.site import links
 from ale_velocity.site.points import benchmark_label, chart_name
-from ale_velocity.site.units import direction
+from ale_velocity.units import direction
 from ale_velocity.site.verdicts import WORDS
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def write(results: Results, changes: list[Change], folder: Path) -> None:
     positions = {release.name: position for one in results.series for position, release in enumerate(one.releases)}
     entries = []
     for number, ((benchmark, setup, series), members) in enumerate(files.items()):
-        _write(folder / f"{number}.js", str(number), _lines(members, positions))
+        _write(folder / f"{number}.js", str(number), _file(members, positions))
         entries.append({"file": number, "benchmark": benchmark, "series": series, **dataclasses.asdict(setup)})
     units = {point.line.benchmark: point.unit for point in results.points}
     index = {
@@ -71,19 +71,21 @@ def _release(results: Results, series: Any, release: Any) -> dict[str, str]:
     }
 
 
-def _lines(changes: list[Change], positions: dict[str, int]) -> list[dict[str, Any]]:
-    """Return the lines of one file: parameters, the name of its chart constants, and a row a point."""
+def _file(changes: list[Change], positions: dict[str, int]) -> dict[str, Any]:
+    """Return one file: its reasons, and its lines as parameters, name of their chart constants, and a row a point."""
+    reasons: dict[str, int] = {"": 0}
     lines: dict[Line, list[Any]] = {}
     for change in changes:
-        lines.setdefault(change.point.line, []).append(_row(change, positions))
-    return [
+        lines.setdefault(change.point.line, []).append(_row(change, positions, reasons))
+    entries = [
         {"params": dict(line.params), "constants": chart_name(dict(line.params)), "rows": rows}
         for line, rows in lines.items()
     ]
+    return {"reasons": list(reasons), "lines": entries}
 
 
-def _row(change: Change, positions: dict[str, int]) -> list[Any]:
-    """Return a point's values in the order of `COLUMNS`, without trailing empty ones."""
+def _row(change: Change, positions: dict[str, int], reasons: dict[str, int]) -> list[Any]:
+    """Return a point's values in the order of `COLUMNS`, without trailing empty ones; a new reason joins `reasons`."""
     point, verdict = change.point, change.verdict
     measured: list[Any] = [None] * 6
     if point.status == "measured":
@@ -95,8 +97,9 @@ def _row(change: Change, positions: dict[str, int]) -> list[Any]:
         ratios = (verdict.step.ratio, *(verdict.step.interval or ()))
         step = [positions[verdict.step.before.release.name], *(round(ratio, 4) for ratio in ratios)]
         step += [None] * (4 - len(step))
-    row = [positions[point.release.name], *measured, WORDS.index(verdict.word), *step, verdict.reason]
-    while row[-1] in (None, ""):
+    reason = reasons.setdefault(verdict.reason, len(reasons))
+    row = [positions[point.release.name], *measured, WORDS.index(verdict.word), *step, reason]
+    while not row[-1]:
         row.pop()
     return row
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ale_velocity.measure import PROTOCOLS
-from ale_velocity.site.units import higher_is_better
+from ale_velocity.units import higher_is_better
 from ale_velocity.stats import compare_processes, process_values
 
 if TYPE_CHECKING:
@@ -99,4 +99,6 @@ def _verdict(before: Point, after: Point) -> Verdict:
     word = {better: "faster", worse: "slower"}.get(comparison.change, comparison.change)
     low, high = comparison.low, comparison.high
     interval = None if low is None or high is None else (low, high)
-    return Verdict(word, comparison.reason, Step(before, comparison.ratio, interval))
+    # Of a change that was found, the interval says all.
+    reason = "" if interval and word in {"faster", "slower"} else comparison.reason
+    return Verdict(word, reason, Step(before, comparison.ratio, interval))

@@ -145,7 +145,7 @@ function isCeilingOf(other, file) {
 
 // Returns the curves of a data file: lines that differ in num_envs only, as { label, params, constants, cells },
 // where cells are { n, rows } with rows by position of the release.
-function readCurves(lines) {
+function readCurves({ lines, reasons }) {
   const curves = new Map();
   for (const line of lines) {
     const { num_envs: n, ...params } = line.params;
@@ -153,7 +153,7 @@ function readCurves(lines) {
     if (!curves.has(label)) {
       curves.set(label, { label, params, constants: line.constants, cells: [] });
     }
-    const rows = new Map(line.rows.map((row) => [row[0], namedRow(row)]));
+    const rows = new Map(line.rows.map((row) => [row[0], namedRow(row, reasons)]));
     curves.get(label).cells.push({ n: Number(n), rows });
   }
   for (const curve of curves.values()) {
@@ -162,9 +162,10 @@ function readCurves(lines) {
   return [...curves.values()];
 }
 
-function namedRow(row) {
+function namedRow(row, reasons) {
   const named = Object.fromEntries(index.columns.map((name, i) => [name, row[i] ?? null]));
   named.verdict = index.verdicts[named.verdict];
+  named.reason = reasons[named.reason ?? 0];
   return named;
 }
 

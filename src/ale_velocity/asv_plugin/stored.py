@@ -23,9 +23,8 @@ from ale_velocity.timeline import manifest, writer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What a machine's page says: asv's description, and what its newest cells recorded.
+# asv's description of a machine, and what is kept beside its results: words for people by the name of the fact.
 MACHINE_FACTS = {"cpu": "CPU", "num_cpu": "CPUs", "ram": "memory (bytes)", "os": "system", "arch": "architecture"}
-RECORDED_FACTS = {"device_name": "GPU", "usable_cpus": "usable CPUs", "torch_threads": "torch threads"}
 
 Record = dict[str, Any]
 
@@ -37,8 +36,8 @@ def read(conf: Any) -> Results:
     series = manifest.load(manifest_path)
     places = {hashes[release.name]: (one.name, release) for one in series for release in one.releases}
     benchmarks = Benchmarks.load(conf)
-    records = {path.parent: _records(path) for path in sorted(Path(conf.results_dir).glob("*/cells.jsonl"))}
-    cells = {folder.name: _newest(ones) for folder, ones in records.items()}
+    machine_files = sorted(map(Path, iter_machine_files(conf.results_dir)), key=lambda path: natural_key(str(path)))
+    cells = {path.parent.name: _newest(_records(path.with_name("cells.jsonl"))) for path in machine_files}
     points: list[Point] = []
     left_out: Counter[str] = Counter()
     for result in iter_results(conf.results_dir):
@@ -51,12 +50,11 @@ def read(conf: Any) -> Results:
         for key in sorted(keys):
             of_machine = cells.get(result.params["machine"], {})
             points += _points(result, benchmarks[key], *places[result.commit_hash], of_machine)
-    machine_files = sorted(iter_machine_files(conf.results_dir), key=natural_key)
     return Results(
         series,
         hashes,
         tuple(points),
-        tuple(_machine(Path(path), records.get(Path(path).parent, [])) for path in machine_files),
+        tuple(_machine(path, cells[path.parent.name]) for path in machine_files),
         tuple(f"{number} stored result{'s' * (number > 1)} {reason}" for reason, number in sorted(left_out.items())),
     )
 
@@ -105,8 +103,8 @@ def _setup(result: Any) -> Setup:
 
 
 def _records(path: Path) -> list[Record]:
-    """Return the records of a machine's cells, oldest first, without a line that a stop left half-written."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    """Return the records of a machine, oldest first, without a line that a stop left half-written."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [record for line in lines if (record := _parsed(line))]
 
 
@@ -127,10 +125,14 @@ def _newest(records: list[Record]) -> dict[Any, Record]:
     return newest
 
 
-def _machine(path: Path, records: list[Record]) -> Machine:
+def _machine(path: Path, cells: dict[Any, Record]) -> Machine:
     described = util.load_json(str(path))
     facts = {label: str(described[key]) for key, label in MACHINE_FACTS.items() if described.get(key)}
-    for record in records:
-        recorded = record.get("facts", {})
-        facts |= {label: str(recorded[key]) for key, label in RECORDED_FACTS.items() if recorded.get(key)}
-    return Machine(described["machine"], facts)
+    for state in _records(path.with_name("machine.jsonl"))[-1:]:
+        facts["usable CPUs"] = str(state["usable_cpus"])
+        facts["GPUs"] = ", ".join(gpu["name"] for gpu in state["gpus"])
+    threads = {
+        str(record["facts"]["torch_threads"]) for record in cells.values() if "torch_threads" in record.get("facts", {})
+    }
+    facts["torch threads"] = ", ".join(sorted(threads, key=natural_key))
+    return Machine(described["machine"], {label: fact for label, fact in facts.items() if fact})
