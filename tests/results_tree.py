@@ -94,8 +94,15 @@ class ResultsTree:
 
     def asv(self, *arguments, **environ):
         """Run asv in the folder; return the finished process."""
+        return self._run("asv", *arguments, **environ)
+
+    def velocity(self, *arguments):
+        """Run `ale-velocity` in the folder; return the finished process."""
+        return self._run("ale_velocity.cli", *arguments)
+
+    def _run(self, module, *arguments, **environ):
         environment = {**os.environ, "HOME": str(self.folder), "PYTHONPATH": str(ROOT / "src"), **environ}
-        command = [sys.executable, "-m", "asv", *arguments]
+        command = [sys.executable, "-m", module, *arguments]
         return subprocess.run(
             command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=300
         )

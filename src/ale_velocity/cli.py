@@ -1,4 +1,4 @@
-"""The command line: `ale-velocity bench`, `ale-velocity timeline`."""
+"""The command line: `ale-velocity bench`, `ale-velocity timeline`, `ale-velocity export`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from ale_velocity import bench
+from ale_velocity import bench, export
 from ale_velocity.errors import VelocityError
 from ale_velocity.timeline import command as timeline
 
@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "The history of releases is measured by asv: see 'asv run', 'asv compare', 'asv publish'.",
     )
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (bench, timeline):
+    for command in (bench, timeline, export):
         command.add_command(subparsers)
     arguments = parser.parse_args(argv)
     try:

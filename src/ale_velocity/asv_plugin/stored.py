@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from asv import util
 from asv.benchmarks import Benchmarks
+from asv.config import Config
 from asv.machine import iter_machine_files
 from asv.results import iter_results
 
+from ale_velocity.errors import VelocityError
 from ale_velocity.settings import PREFIX
 from ale_velocity.site.order import natural_key
 from ale_velocity.site.points import Line, Machine, Point, Results, Setup
@@ -27,6 +29,19 @@ if TYPE_CHECKING:
 MACHINE_FACTS = {"cpu": "CPU", "num_cpu": "CPUs", "ram": "memory (bytes)", "os": "system", "arch": "architecture"}
 
 Record = dict[str, Any]
+
+
+def read_config(path: Path) -> Results:
+    """As `read`, from the path of an asv configuration file, whose paths are relative to it."""
+    if not path.is_file():
+        raise VelocityError(f"{path} is no file: run this in the repository, or give --config")
+    try:
+        conf = Config.load(str(path))
+        for name in ("repo", "results_dir", "benchmark_dir"):
+            setattr(conf, name, str(path.parent / getattr(conf, name)))
+        return read(conf)
+    except util.UserError as error:
+        raise VelocityError(f"{path}: {error}") from error
 
 
 def read(conf: Any) -> Results:

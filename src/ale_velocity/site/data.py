@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ale_velocity.envs import FRAMESKIP
 from ale_velocity.site import links
 from ale_velocity.site.points import benchmark_label, chart_name
-from ale_velocity.units import direction
 from ale_velocity.site.verdicts import WORDS
+from ale_velocity.units import direction
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ale_velocity.measure import PROTOCOLS
-from ale_velocity.units import higher_is_better
 from ale_velocity.stats import compare_processes, process_values
+from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
