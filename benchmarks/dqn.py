@@ -10,7 +10,7 @@ class DqnTraining:
     params = (["step", "send_recv"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
     param_names = ("loop", "num_envs")
     unit = "env-steps/s"
-    version = "1-00000000"
+    version = "1-6d71051c"
     timeout = 3600
 
     def setup(self, loop, num_envs):

@@ -17,7 +17,7 @@ from ale_velocity.cell import EXIT_NOT_AVAILABLE, Cell, replay_ratio, write_json
 from ale_velocity.errors import VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import PROTOCOLS, Protocol
-from ale_velocity.settings import DEVICES
+from ale_velocity.settings import DEVICES, Settings
 from ale_velocity.stats import Interval, mean_interval
 
 CHART_NAMES = {"step": "stepRaw", "send_recv": "recvRaw"}
@@ -31,23 +31,26 @@ def add_command(subparsers: Any) -> None:
         help="measure loops on the stack installed here",
         description="Measure env-steps/s of the chosen loops for each env count, each cell in a fresh process, on the "
         "ale-py and torch that are installed here. Prints intervals over windows, ratios and chart constants.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.set_defaults(run=run)
     number = _at_least_one
-    parser.add_argument("--agent", choices=AGENTS, default="dqn", help="what is learnt between emulator calls")
-    parser.add_argument("--loops", nargs="+", choices=LOOPS, default=list(LOOPS), help="how actions reach the emulator")
+    parser.add_argument("--agent", choices=AGENTS, default="dqn", help="what is learnt between emulator calls (dqn)")
+    parser.add_argument(
+        "--loops", nargs="+", choices=LOOPS, default=list(LOOPS), help="how actions reach the emulator (all)"
+    )
     parser.add_argument(
         "--counts", nargs="+", type=number, metavar="N", help=f"env counts ({_words(reference.counts)})"
     )
     parser.add_argument("--reps", type=number, metavar="N", help=f"windows a cell ({reference.reps})")
     parser.add_argument("--bench-steps", type=number, metavar="N", help=f"iterations a window ({reference.iterations})")
     parser.add_argument("--warmup", type=number, metavar="N", help=f"iterations before the clock ({reference.warmup})")
-    parser.add_argument("--train-freq", type=number, default=4, metavar="N", help="iterations an update")
-    parser.add_argument("--batch-size", type=number, default=32, metavar="N", help="transitions a minibatch")
-    parser.add_argument("--buffer-cap", type=number, default=10_000, metavar="N", help="transitions the replay holds")
-    parser.add_argument("--device", choices=DEVICES, default="auto", help="where the learner computes")
-    parser.add_argument("--game", default="pong", help="ROM name in snake_case, such as ms_pacman")
+    parser.add_argument("--train-freq", type=number, default=4, metavar="N", help="iterations an update (4)")
+    parser.add_argument("--batch-size", type=number, default=32, metavar="N", help="transitions a minibatch (32)")
+    parser.add_argument(
+        "--buffer-cap", type=number, default=10_000, metavar="N", help="transitions the replay holds (10000)"
+    )
+    parser.add_argument("--device", choices=DEVICES, help="where the learner computes (ALE_VELOCITY_DEVICE, or auto)")
+    parser.add_argument("--game", help="ROM name in snake_case, such as ms_pacman (ALE_VELOCITY_GAME, or pong)")
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -58,6 +61,9 @@ def add_command(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure all cells, print them as they come, then the chart constants; keep what was measured on any stop."""
+    settings = Settings.from_environ()
+    arguments.device = arguments.device or settings.device
+    arguments.game = arguments.game or settings.game
     protocol = _protocol(arguments)
     check_arguments(arguments, protocol)
     cells = [
@@ -117,9 +123,13 @@ def measure_in_process(cell: Cell, label: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "ale_velocity.cell", str(spec), str(result)]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
             last_line = ""
-            for line in process.stderr or ():
-                last_line = line.rstrip()
-                print(f"{label}: {last_line}", file=sys.stderr, flush=True)
+            try:
+                for line in process.stderr or ():
+                    last_line = line.rstrip()
+                    print(f"{label}: {last_line}", file=sys.stderr, flush=True)
+            except BaseException:
+                process.kill()  # Ctrl-C must not wait for the cell
+                raise
         if process.returncode == 0:
             return json.loads(result.read_text(encoding="utf-8"))
         if result.exists():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sysconfig
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -35,12 +37,15 @@ def prepare_torch(device: str, threads: int | None) -> torch.device:
 
 
 def require_compiler() -> None:
-    """Raise `NotAvailableError` unless there is a C++ compiler for torch.compile's code for CPUs."""
+    """Raise `NotAvailableError` unless torch.compile's code for CPUs can be built: a C++ compiler and Python.h."""
     candidates = [os.environ["CXX"]] if os.environ.get("CXX") else ["g++", "clang++", "c++"]
     if not any(shutil.which(candidate) for candidate in candidates):
         raise NotAvailableError(
             f"no C++ compiler ({', '.join(candidates)}) for the compiled acting path: install g++, or set CXX"
         )
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    if not header.exists():
+        raise NotAvailableError(f"no {header} for the compiled acting path: install Python's headers (python3-dev)")
 
 
 def num_compiled_graphs() -> int:

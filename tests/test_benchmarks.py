@@ -1,0 +1,93 @@
+"""The declarations that asv discovers."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+
+import pytest
+from asv_runner.benchmarks.mark import SkipNotImplemented
+
+from ale_velocity import envs, stack, suite
+from ale_velocity.errors import NotAvailableError, VelocityError
+from ale_velocity.loops import LOOPS
+from ale_velocity.measure import COUNTS
+
+
+@pytest.fixture(scope="module")
+def discovered(tmp_path_factory):
+    """Return what asv's own discovery finds in benchmarks/, by name."""
+    root = __import__("conftest").ROOT
+    result = tmp_path_factory.mktemp("discovery") / "result.json"
+    code = f"from asv_runner.discovery import _discover; _discover(({str(root / 'benchmarks')!r}, {str(result)!r}))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return {benchmark["name"]: benchmark for benchmark in json.loads(result.read_text())}
+
+
+def test_the_suite(discovered):
+    """Two scenarios in env-steps/s over loops and whole-number counts, with versions and timeouts of their own."""
+    assert sorted(discovered) == [
+        "dqn.DqnTraining.track_env_steps_per_second",
+        "emulator.EmulatorOnly.track_env_steps_per_second",
+    ]
+    for benchmark in discovered.values():
+        assert benchmark["param_names"] == ["loop", "num_envs"]
+        assert benchmark["params"] == [[repr(loop) for loop in LOOPS], [str(count) for count in COUNTS]]
+        assert (benchmark["unit"], benchmark["timeout"], benchmark["type"]) == ("env-steps/s", 3600, "track")
+
+
+def test_declarations_import_nothing_heavy(root):
+    """At the top of a benchmark module there is the standard library or nothing: CUDA needs a fresh process."""
+    for path in (root / "benchmarks").glob("*.py"):
+        tops = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = {alias.name for node in tops for alias in node.names if isinstance(node, ast.Import)}
+        names |= {node.module for node in tops if isinstance(node, ast.ImportFrom)}
+        assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+def test_a_count_outside_the_protocol_is_not_available(monkeypatch):
+    """The quick protocol skips the other counts with a sentence."""
+    monkeypatch.setenv("ALE_VELOCITY_PROTOCOL", "quick")
+    monkeypatch.setattr(stack, "check_pins", lambda: None)
+    suite.require(8)
+    with pytest.raises(SkipNotImplemented, match="the quick protocol measures 1, 8 envs"):
+        suite.require(16)
+
+
+def test_a_release_without_the_vector_env_is_skipped(monkeypatch):
+    """asv shows n/a, and the reason with --show-stderr."""
+
+    def missing():
+        raise NotAvailableError("ale-py 0.10.2 has no AtariVectorEnv")
+
+    monkeypatch.setattr(stack, "check_pins", lambda: None)
+    monkeypatch.setattr(envs, "require_vector_env", missing)
+    with pytest.raises(SkipNotImplemented, match="0.10.2 has no AtariVectorEnv"):
+        suite.require(8)
+
+
+def test_a_mismatch_of_pins_comes_first(monkeypatch):
+    """A stack that is not the commit's fails, even where the cell would be n/a."""
+
+    def mismatch():
+        raise stack.StackMismatchError("pins 0.11.2, installed is 0.11.0")
+
+    monkeypatch.setattr(stack, "check_pins", mismatch)
+    monkeypatch.setenv("ALE_VELOCITY_PROTOCOL", "quick")
+    with pytest.raises(VelocityError, match="pins 0.11.2"):
+        suite.require(16)
+
+
+def test_a_measured_cell_gives_samples_and_a_record(monkeypatch, tmp_path):
+    """asv gets samples; the record beside the results gets windows, facts, commit and environment."""
+    monkeypatch.setenv("ALE_VELOCITY_PROTOCOL", "quick")
+    monkeypatch.setenv("ALE_VELOCITY_RECORDS", str(tmp_path / "cells.jsonl"))
+    monkeypatch.setenv("ASV_COMMIT", "e7f87c82")
+    result = suite.measure_cell("emulator", "send_recv", 1)
+    assert result["number"] == 1
+    (line,) = (tmp_path / "cells.jsonl").read_text().splitlines()
+    record = json.loads(line)
+    assert record["samples"] == result["samples"]
+    assert (record["commit"], len(record["windows"]), record["facts"]["num_threads"]) == ("e7f87c82", 2, 1)

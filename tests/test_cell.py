@@ -1,0 +1,85 @@
+"""A cell in its own process, and the files it leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from ale_velocity import cell as cells
+from ale_velocity import envs
+from ale_velocity.cell import Cell, append_record, run_cell, write_json
+from ale_velocity.errors import NotAvailableError, VelocityError
+from ale_velocity.measure import Protocol
+
+TINY = Protocol("tiny", reps=2, iterations=8, warmup=8, counts=(4,))
+
+
+@pytest.mark.parametrize("loop", ["step", "send_recv"])
+def test_a_dqn_cell_on_the_real_stack(loop):
+    """Rows, updates, threads, versions and the replay ratio of a small training run."""
+    done = run_cell(Cell("dqn", loop, 4, TINY, device="cpu", buffer_cap=64))
+    assert [window.rows for window in done.measurement.windows] == [32, 32]
+    assert all(math.isfinite(sample) and sample > 0 for sample in done.measurement.samples)
+    facts = done.facts
+    assert facts["num_updates"] == 4 + (done.measurement.warmup_iterations // 8 - 1) * 2
+    assert facts["updates_per_env_step"] == 1 / 16
+    assert (facts["device"], facts["num_threads"]) == ("cpu", envs.emulator_threads(4))
+    assert facts["torch_threads"] >= 1
+    assert {"ale-py", "torch", "numpy", "gymnasium"} == facts["versions"].keys()
+    json.dumps(done.to_json(), allow_nan=False)
+
+
+def test_a_cell_survives_json():
+    """What a process is told is what was asked."""
+    cell = Cell("dqn", "step", 4, TINY, torch_threads=1)
+    assert Cell.from_json(json.loads(json.dumps(dataclasses.asdict(cell)))) == cell
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(VelocityError("received 3 rows"), 1), (NotAvailableError("no AtariVectorEnv"), 3)]
+)
+def test_a_refusal_is_written_with_its_reason(monkeypatch, tmp_path, error, code):
+    """The exit code tells a failed cell from one that is n/a."""
+
+    def refuse(*_args, **_kwargs):
+        raise error
+
+    monkeypatch.setattr(cells, "run_cell", refuse)
+    write_json(tmp_path / "spec.json", dataclasses.asdict(Cell("dqn", "step", 4, TINY)))
+    monkeypatch.setattr(sys, "argv", ["cell", str(tmp_path / "spec.json"), str(tmp_path / "result.json")])
+    assert cells.main() == code
+    assert json.loads((tmp_path / "result.json").read_text()) == {"reason": str(error)}
+
+
+def test_an_unknown_game_fails_in_the_process_too(tmp_path):
+    """The real process answers with the reason and leaves no traceback."""
+    write_json(tmp_path / "spec.json", dataclasses.asdict(Cell("emulator", "step", 4, TINY, game="pongg")))
+    command = [sys.executable, "-m", "ale_velocity.cell", tmp_path / "spec.json", tmp_path / "result.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "did you mean pong" in json.loads((tmp_path / "result.json").read_text())["reason"]
+
+
+def test_write_json_replaces_or_leaves(tmp_path):
+    """A failure half-way leaves the old file and no rest."""
+    path = tmp_path / "kept.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(TypeError):
+        write_json(path, {"a": object()})
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["kept.json"]
+
+
+def test_records_append(tmp_path):
+    """One line a cell, each with its time."""
+    path = tmp_path / "machine" / "cells.jsonl"
+    append_record(path, {"commit": "a"})
+    append_record(path, {"commit": "b"})
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["commit"] for line in lines] == ["a", "b"]
+    assert all(line["at"].endswith("+00:00") for line in lines)
