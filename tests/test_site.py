@@ -116,7 +116,7 @@ def test_the_throughput_chart_shows_the_stored_numbers(browser):
     browser.get("throughput.html#machine=vm&release=0.12.1&series=ale-py")
     traces = {trace["name"]: trace for trace in browser.charts()["throughput"] if trace.get("name")}
     assert list(traces) == ["step", "send_recv", "Learner only (ceiling)", "Emulator only (ceiling)"]
-    assert [trace["line"].get("dash") for trace in traces.values()] == [None, None, "dash", "dot"]
+    assert [trace["line"].get("dash") for trace in traces.values()] == [None, None, "dot", "dash"]
     emulator = curve(2.0, processes=6)
     ceiling = traces["Emulator only (ceiling)"]
     assert ceiling["y"] == [pytest.approx(statistics.fmean(emulator["send_recv", n]), rel=1e-4) for n in ceiling["x"]]
@@ -143,7 +143,7 @@ def test_the_speedup_is_the_ratio_of_the_means(browser):
     assert [row[1] for row in rows] == ["1", "2", "4", "8", "16", "32", "64", "128", "256"]
 
 
-def test_a_gain_and_a_loss_have_their_colours(browser, tree):
+def test_a_gain_and_a_loss_have_their_colours(browser):
     """The planted gain points up in the colour of gains, the planted loss down in that of losses, here and in lists."""
     browser.get("throughput.html#machine=vm&series=ale-py&envs=16")
     style = "return getComputedStyle(document.documentElement).getPropertyValue('--{}').trim()"
@@ -162,8 +162,6 @@ def test_a_gain_and_a_loss_have_their_colours(browser, tree):
         first = browser.driver.find_element("xpath", f"//h2[text()='{heading}']/following::tbody[1]//span")
         assert word in first.text
         assert first.get_attribute("class") == f"verdict {word}"
-    page = (tree.folder / "html" / "overview.html").read_text()
-    assert page.index("ale-py-0.11.1</a>") < page.index("<h2>Releases</h2>")
 
 
 def test_pickers_offer_what_exists_in_natural_order_and_survive_a_reload(browser):
@@ -188,9 +186,9 @@ def test_only_combinations_that_exist_are_offered(browser):
     """One machine ran the quick protocol only, and one cell of it: that is what it offers, and draws."""
     browser.get("throughput.html#machine=single")
     assert browser.options("protocol") == ["quick"]
-    assert [row[:3] for row in browser.table("#throughput table")[1:] if row[2]] == [
-        ["step", "8", f"{statistics.fmean(windows(7000.0, reps=2)):,.0f}"]
-    ]
+    (row,) = [row for row in browser.table("#throughput table")[1:] if row[2]]
+    assert row[:2] == ["step", "8"]
+    assert number(row[2]) == pytest.approx(statistics.fmean(windows(7000.0, reps=2)), abs=0.51)
     assert browser.driver.find_element("css selector", "#speedup .missing").text.startswith("Needs step and another")
 
 
@@ -198,9 +196,9 @@ def test_what_was_not_measured_is_said(browser, tree):
     """On the chart's page in words, on the release's page with the stored error, which is not run as HTML."""
     browser.get("throughput.html#machine=vm&series=ale-py&release=0.12.0")
     missing = browser.driver.find_element("css selector", "#throughput .missing").text
-    assert missing == "n/a: step 256; failed: send_recv 256"
+    assert missing == "n/a: step 256. failed: send_recv 256"
     browser.get("throughput.html#machine=vm&series=ale-py&release=0.10.2")
-    assert browser.driver.find_element("css selector", "#throughput .missing").text.startswith("n/a: step 1, step 2")
+    assert browser.driver.find_element("css selector", "#throughput .missing").text.startswith("n/a: step 1, 2, 4, 8")
     browser.get(f"release/{tree.hashes['ale-py-0.12.0'][:8]}/")
     (row,) = [row for row in browser.table("table") if row[1:2] == ["✕ failed"]]
     assert (row[0], row[-1]) == ("DQN training: send_recv, 256 envs", "VelocityError: <b>no memory</b>")
@@ -274,6 +272,18 @@ def test_old_results_are_warned_of_when_the_page_is_read(browser):
     warning = browser.driver.find_element("css selector", ".warning").text
     browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
     assert warning == "The newest result is 211 days old: newer releases may be missing."
+
+
+def test_our_pages_open_from_a_file_share(browser, html):
+    """Without any server, where a page may load scripts but read no files."""
+    browser.get("overview.html")
+    browser.driver.get((html / "overview.html").as_uri())
+    browser.driver.find_element("link text", "Throughput").click()
+    browser.settle()
+    assert len(browser.charts()["throughput"]) > 0
+    browser.driver.find_element("css selector", "#trend .steps a").click()
+    assert browser.driver.title == "ale-py-0.11.1 · ale-velocity"
+    assert browser.errors() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

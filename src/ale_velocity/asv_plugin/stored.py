@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # asv's description of a machine, and what is kept beside its results: words for people by the name of the fact.
-MACHINE_FACTS = {"cpu": "CPU", "num_cpu": "CPUs", "ram": "memory (bytes)", "os": "system", "arch": "architecture"}
+MACHINE_FACTS = {"cpu": "CPU", "num_cpu": "CPUs", "ram": "memory", "os": "system", "arch": "architecture"}
 
 Record = dict[str, Any]
 
@@ -143,6 +143,8 @@ def _newest(records: list[Record]) -> dict[Any, Record]:
 def _machine(path: Path, cells: dict[Any, Record]) -> Machine:
     described = util.load_json(str(path))
     facts = {label: str(described[key]) for key, label in MACHINE_FACTS.items() if described.get(key)}
+    if facts.get("memory", "").isdecimal():
+        facts["memory"] = f"{int(facts['memory']) / 2**30:.0f} GiB"
     for state in _records(path.with_name("machine.jsonl"))[-1:]:
         facts["usable CPUs"] = str(state["usable_cpus"])
         facts["GPUs"] = ", ".join(gpu["name"] for gpu in state["gpus"])

@@ -41,7 +41,9 @@ def write(results: Results, changes: list[Change], folder: Path) -> None:
     entries = []
     for number, ((benchmark, setup, series), members) in enumerate(files.items()):
         _write(folder / f"{number}.js", str(number), _file(members, positions))
-        entries.append({"file": number, "benchmark": benchmark, "series": series, **dataclasses.asdict(setup)})
+        measured = sum(change.point.status == "measured" for change in members)
+        names = {"benchmark": benchmark, "series": series, **dataclasses.asdict(setup)}
+        entries.append({"file": number, "measured": measured, **names})
     units = {point.line.benchmark: point.unit for point in results.points}
     index = {
         "columns": COLUMNS,

@@ -125,8 +125,7 @@ def _movers(results: Results, changes: list[Change], word: str) -> str:
         rows.append(
             (
                 _verdict(Verdict(word, step=step)),
-                _release_link(results, step.before.release),
-                _release_link(results, point.release),
+                f"{_release_link(results, step.before.release)} → {_release_link(results, point.release)}",
                 _what(point.line) + (f" (and {len(group) - 1} other counts)" if len(group) > 1 else ""),
                 f"{_number(step.before)} → {_number(point)}",
                 _setup(point.line.setup),
@@ -134,7 +133,7 @@ def _movers(results: Results, changes: list[Change], word: str) -> str:
         )
     hidden = len(ranked) - len(rows)
     more = f"<p>And {hidden} smaller ones: see the releases' pages.</p>" if hidden else ""
-    return _table(("Largest change", "From", "To", "What", "Rate", "Where"), rows) + more
+    return _table(("Largest change", "Releases", "What", "Rate", "Where"), rows) + more
 
 
 def _releases(results: Results, changes: list[Change]) -> str:

@@ -93,13 +93,12 @@ function chooseFile(state) {
   return { file: candidates[0], pickers };
 }
 
-// What is shown first: a training loop rather than a ceiling, and the protocol that most results have.
+// What is shown first: a training loop rather than a ceiling, and of anything else what has most results.
 function preferred(field, options, candidates) {
-  const rank = (option) =>
-    field === "benchmark"
-      ? Number(!/training/i.test(option))
-      : -candidates.filter((file) => file[field] === option).length;
-  return [...options].sort((a, b) => rank(a) - rank(b))[0];
+  const measured = (option) =>
+    candidates.filter((file) => file[field] === option).reduce((sum, file) => sum + file.measured, 0);
+  const isTraining = (option) => field === "benchmark" && /training/i.test(option);
+  return [...options].sort((a, b) => isTraining(b) - isTraining(a) || measured(b) - measured(a))[0];
 }
 
 // ---- drawing ---------------------------------------------------------------------------------------------------
@@ -129,7 +128,11 @@ async function draw() {
   writeState(Object.fromEntries(pickers.map((picker) => [picker.field, picker.value])));
 
   const view = { file, series, curves, release, count, benchmark: index.benchmarks[file.benchmark], colours: theme() };
-  view.limits = ceilings.map((other, i) => ({ label: benchmarkName(other.benchmark), curves: limits[i] }));
+  view.limits = ceilings.map((other, i) => ({
+    label: benchmarkName(other.benchmark),
+    dash: /Learner/.test(other.benchmark) ? "dot" : "dash",
+    curves: limits[i],
+  }));
   say("");
   document.getElementById("charts").hidden = false;
   drawThroughput(view);
@@ -256,7 +259,7 @@ function drawThroughput(view) {
     const points = fastest(limit.curves, view.release);
     traces.push({
       ...line(`${limit.label} (ceiling)`, points.map((p) => p.n), points.map((p) => p.row.mean), view.colours.quiet, i),
-      line: { dash: i ? "dot" : "dash", color: view.colours.quiet, width: 2 },
+      line: { dash: limit.dash, color: view.colours.quiet, width: 2 },
       text: points.map((p) => hover(`${limit.label}, ${p.label}`, p, unit, hasFrames)),
     });
     means.push(...points.map((p) => p.row.mean));
@@ -426,7 +429,7 @@ function plot(section, view, traces, hasData, layout) {
   const whole = {
     ...layout,
     xaxis: { ...axis, ...layout.xaxis },
-    yaxis: { ...axis, ...layout.yaxis },
+    yaxis: { ...axis, ...layout.yaxis, title: { ...layout.yaxis.title, standoff: 12 } },
     paper_bgcolor: page,
     plot_bgcolor: page,
     font: { color: text, family: "system-ui, sans-serif", size: isPhone() ? 11 : 13 },
@@ -597,17 +600,22 @@ function tableCell(value) {
   return element("td", { class: (value ?? "").length > 40 ? "why" : "" }, text);
 }
 
+// Says in words which cells of the release have no number: "failed: step 64, 128. n/a: send_recv 256".
 function showMissing(section, view) {
-  const missing = view.curves.flatMap((curve) =>
-    curve.cells
-      .map(({ n, rows }) => ({ what: `${curve.label} ${n}`, row: rows.get(view.release) }))
-      .filter(({ row }) => !isMeasured(row))
-      .map(({ what, row }) => ({ what, word: row ? row.verdict : "not measured" }))
-  );
-  const words = unique(missing.map(({ word }) => word));
-  section.querySelector(".missing").textContent = words
-    .map((word) => `${word}: ${missing.filter((one) => one.word === word).map(({ what }) => what).join(", ")}`)
-    .join("; ");
+  const words = new Map();
+  for (const curve of view.curves) {
+    for (const { n, rows } of curve.cells) {
+      const row = rows.get(view.release);
+      if (!isMeasured(row)) {
+        const word = row ? row.verdict : "not measured";
+        const counts = words.get(word) ?? words.set(word, new Map()).get(word);
+        counts.set(curve.label, [...(counts.get(curve.label) ?? []), n]);
+      }
+    }
+  }
+  section.querySelector(".missing").textContent = [...words]
+    .map(([word, counts]) => `${word}: ${[...counts].map(([label, n]) => `${label} ${n.join(", ")}`).join("; ")}`)
+    .join(". ");
 }
 
 function caption(section, text) {
