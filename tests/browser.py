@@ -87,7 +87,9 @@ class Browser:
         return [option.text for option in Select(self.driver.find_element(By.NAME, name)).options]
 
     def table(self, selector: str) -> list[list[str]]:
-        """Return the texts of a table, its head first, shown or not."""
+        """Return the texts of a table, its head first; tables are built when they are opened."""
+        self.driver.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        self.until("return [...document.querySelectorAll('details .scroll')].every(one => one.firstChild)")
         script = """return [...document.querySelectorAll(arguments[0] + " tr")].map(
             row => [...row.cells].map(cell => cell.textContent));"""
         return self.driver.execute_script(script, selector)

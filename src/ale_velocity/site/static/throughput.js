@@ -264,7 +264,7 @@ function drawThroughput(view) {
     });
     means.push(...points.map((p) => p.row.mean));
   }
-  const envs = unique(view.curves.flatMap((curve) => curve.cells.map((cell) => cell.n))).sort((a, b) => a - b);
+  const envs = countsOf([...view.curves, ...view.limits.flatMap((limit) => limit.curves)]);
   caption(section, `${view.series.name} ${release.version}, ${direction}; bands are 95% intervals, both axes logarithmic.`);
   plot(section, view, traces, means.length > 0, {
     xaxis: { title: { text: "number of envs" }, type: "log", tickvals: envs, ticktext: envs.map(String) },
@@ -305,10 +305,10 @@ function drawSpeedup(view) {
     });
     table.push(...points.map((p) => [curve.label, p.n, p.ratio.toFixed(4), p.low.toFixed(4), p.high.toFixed(4)]));
   }
-  const counts = unique(view.curves.flatMap((curve) => curve.cells.map((cell) => cell.n))).sort((a, b) => a - b);
+  const envs = countsOf(view.curves);
   caption(section, "Rate of a loop divided by that of step with as many envs; the interval follows from both rates'.");
   plot(section, view, traces, table.length > 1, {
-    xaxis: { title: { text: "number of envs" }, type: "log", tickvals: counts, ticktext: counts.map(String) },
+    xaxis: { title: { text: "number of envs" }, type: "log", tickvals: envs, ticktext: envs.map(String) },
     yaxis: { title: { text: "speed-up over step" } },
     shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: view.colours.quiet, dash: "dot" } }],
   });
@@ -325,14 +325,16 @@ function drawTrend(view) {
   const steps = [["Change", "Loop", "From", "To", "Release notes"]];
   const table = [["release", "date", "loop", unit, "±", "verdict", "why"]];
   const marks = [];
+  // Many releases leave little room for each.
+  const [size, thickness, width] = releases.length > 40 ? [4, 0.7, 0] : [8, 1.5, 4];
   for (const [i, curve] of view.curves.entries()) {
     const rows = curve.cells.find((cell) => cell.n === view.count)?.rows ?? new Map();
     const points = releases.map((release, position) => ({ release, position, row: rows.get(position) }));
     const value = (p, field) => (isMeasured(p.row) ? p.row[field] : null);
     const colour = loopColour(view, curve, i);
     traces.push({
-      ...line(curve.label, points.map((p) => p.position), points.map((p) => value(p, "mean")), colour, i),
-      error_y: { type: "data", array: points.map((p) => value(p, "half_width")), color: colour, thickness: 1.5 },
+      ...line(curve.label, points.map((p) => p.position), points.map((p) => value(p, "mean")), colour, i, size),
+      error_y: { type: "data", array: points.map((p) => value(p, "half_width")), color: colour, thickness, width },
       text: points.map((p) => `${safe(curve.label)}, ${safe(p.release.name)}: ${rate(value(p, "mean"))} ± ${rate(value(p, "half_width"))} ${unit}`),
     });
     for (const p of points.filter((one) => one.row)) {
@@ -349,7 +351,7 @@ function drawTrend(view) {
   if (marks.length) {
     traces.push(stepTrace(marks, view.colours));
   }
-  const every = Math.ceil(releases.length / (section.clientWidth / 80));
+  const every = Math.ceil(releases.length / (section.clientWidth / 110));
   const ticks = releases.map((_, position) => position).filter((position) => position % every === 0);
   caption(section, `${view.series.package} with ${view.count} envs, in order of version; bars are 95% intervals, ${direction}.`);
   plot(section, view, traces, table.some((row, i) => i && row[3] !== null), {
@@ -372,7 +374,7 @@ function drawTrend(view) {
 
 const LOG_TICKS = { tickformat: ",~r", dtick: "D2" };
 
-function line(name, x, y, color, i) {
+function line(name, x, y, color, i, size = 8) {
   return {
     name: safe(name),
     x,
@@ -380,7 +382,7 @@ function line(name, x, y, color, i) {
     mode: "lines+markers",
     hovertemplate: "%{text}<extra></extra>",
     line: { color, width: 2 },
-    marker: { color, size: 8, symbol: SYMBOLS[i % SYMBOLS.length] },
+    marker: { color, size, symbol: SYMBOLS[i % SYMBOLS.length] },
   };
 }
 
@@ -488,6 +490,10 @@ function fastest(curves, release) {
   return [...best.values()].sort((a, b) => a.n - b.n);
 }
 
+function countsOf(curves) {
+  return unique(curves.flatMap((curve) => curve.cells.map((cell) => cell.n))).sort((a, b) => a - b);
+}
+
 function isStepOf(other, curve) {
   const names = Object.keys(curve.params).filter((name) => name !== "loop");
   return other.params.loop === "step" && names.every((name) => other.params[name] === curve.params[name]);
@@ -573,9 +579,13 @@ const ACTIONS = {
   },
 };
 
+// The table is built when it is opened: with 200 releases it takes longer than the chart.
 function showTable(section, rows) {
   section.rows = rows;
-  section.querySelector("details:last-of-type .scroll").replaceChildren(tableElement(rows));
+  const details = section.querySelector("details:last-of-type");
+  const fill = () => details.querySelector(".scroll").replaceChildren(...(details.open ? [tableElement(rows)] : []));
+  details.ontoggle = fill;
+  fill();
 }
 
 function tableElement([head, ...rows]) {
