@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import xml.etree.ElementTree as ET
 
 import pytest
 from pyarrow import parquet
 
 from ale_velocity import cli
 from results_tree import DQN, EMULATOR, ResultsTree, curve
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +80,8 @@ def test_all_formats_hold_the_same_numbers(export, tmp_path):
 def test_chart_constants_need_one_selection(export):
     """One release, benchmark and machine; the message says how to get there."""
     code, _, message = export("--format", "js")
-    assert (code, "add --release, --agent and --machine" in message) == (2, True)
-    code, text, _ = export("--format", "js", "--release", "ale-py-0.12.1", "--agent", "dqn")
+    assert (code, "choose by --release, --benchmark and --machine" in message) == (2, True)
+    code, text, _ = export("--format", "js", "--release", "ale-py-0.12.1", "--benchmark", "DqnTraining")
     assert code == 0
     assert [line for line in text.splitlines() if line.startswith("const")] == [
         "const stepRaw = [",
@@ -87,7 +90,24 @@ def test_chart_constants_need_one_selection(export):
     assert text.count("{ n: 8, thr: ") == 2
 
 
-@pytest.mark.parametrize("option", ["--series", "--release", "--machine", "--agent"])
+def test_the_figure_has_a_line_a_loop(export, tmp_path):
+    """Well-formed SVG with the title, a band and a line for each loop, and points that rise with the rate."""
+    code, _, message = export(
+        "--format", "svg", "--release", "ale-py-0.12.1", "--agent", "dqn", "--output", str(tmp_path / "figure.svg")
+    )
+    assert (code, message) == (0, "")
+    root = ET.parse(tmp_path / "figure.svg").getroot()  # noqa: S314 (ours)
+    texts = [text.text for text in root.iter(SVG + "text")]
+    assert texts[0] == "DQN training, ale-py-0.12.1, vm: env-steps/s (higher is better)"
+    assert {"step", "send_recv", "1", "8", "number of envs"} <= set(texts)
+    step, send_recv = (
+        [float(pair.split(",")[1]) for pair in line.get("points").split()] for line in root.iter(SVG + "polyline")
+    )
+    assert step[0] > step[1] > send_recv[1]  # pixels count from the top
+    assert len(list(root.iter(SVG + "polygon"))) == 2
+
+
+@pytest.mark.parametrize("option", ["--series", "--release", "--machine", "--agent", "--benchmark", "--unit"])
 def test_what_is_not_there_is_named(export, option):
     """With what there is instead."""
     code, _, message = export(option, "nothing")

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ale_velocity.errors import VelocityError
-from ale_velocity.site import verdicts
+from ale_velocity.site import figure, verdicts
 from ale_velocity.site.points import benchmark_label, chart_name
+from ale_velocity.stats import WALL_UNIT
 
 if TYPE_CHECKING:
     import argparse
@@ -27,6 +28,8 @@ SELECTABLE: dict[str, Callable[[Point], str]] = {
     "release": lambda point: point.release.name,
     "machine": lambda point: point.line.setup.machine,
     "agent": lambda point: point.line.benchmark.split(".")[0],
+    "benchmark": lambda point: point.line.benchmark.split(".")[1],
+    "unit": lambda point: point.unit,
 }
 MARKDOWN_COLUMNS = ("release", "machine", "benchmark", "loop", "num_envs", "mean", "half_width", "unit", "verdict")
 
@@ -37,7 +40,7 @@ def add_command(subparsers: Any) -> None:
         "export",
         help="write stored results in another format",
         description="Write stored results with their intervals and verdicts, the same numbers as the site's. "
-        "The js format is one array of chart constants a loop, of one release on one machine.",
+        "js is an array of chart constants a loop, svg a figure; both are of one release and one machine.",
     )
     parser.set_defaults(run=run)
     parser.add_argument("--format", choices=FORMATS, default="csv", help="default: csv")
@@ -47,6 +50,8 @@ def add_command(subparsers: Any) -> None:
     parser.add_argument("--release", help="only this release, by its name, such as ale-py-0.12.1")
     parser.add_argument("--machine", help="only this machine")
     parser.add_argument("--agent", help="only benchmarks of this agent, such as dqn or emulator")
+    parser.add_argument("--benchmark", help="only this benchmark, by its class, such as DqnTraining")
+    parser.add_argument("--unit", help=f"only this unit; js and svg take {WALL_UNIT} unless told otherwise")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,9 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
     from ale_velocity.asv_plugin import stored
 
     results = stored.read_config(arguments.config)
-    changes = select(verdicts.changes(results), {name: getattr(arguments, name) for name in SELECTABLE})
-    if arguments.format == "js":
-        content = chart_constants([change.point for change in changes]).encode()
+    wanted = {name: getattr(arguments, name) for name in SELECTABLE}
+    if arguments.format in CHARTS and wanted["unit"] is None:
+        wanted["unit"] = WALL_UNIT
+    changes = select(verdicts.changes(results), wanted)
+    if arguments.format in CHARTS:
+        content = CHARTS[arguments.format](_of_one_chart([change.point for change in changes])).encode()
     else:
         content = TABLES[arguments.format]([_row(results, change) for change in changes])
     if arguments.output:
@@ -83,26 +91,26 @@ def select(changes: list[Change], wanted: dict[str, str | None]) -> list[Change]
 
 
 def chart_constants(points: list[Point]) -> str:
-    """Return an array a loop of `{ n, thr, thr_lo, thr_hi }` in whole env-steps/s, as the page's button copies it.
-
-    Raises `VelocityError` unless all points are of one release, setup and benchmark.
-    """
-    places = dict.fromkeys((point.release.name, point.line.benchmark, point.line.setup) for point in points)
-    if len(places) > 1:
-        some = "; ".join(f"{release}, {benchmark}, {setup.machine}" for release, benchmark, setup in list(places)[:3])
-        raise VelocityError(
-            f"chart constants are of one release, benchmark and machine, {len(places)} were selected ({some}; ...): "
-            "add --release, --agent and --machine"
-        )
+    """Return an array a loop of `{ n, thr, thr_lo, thr_hi }` in whole env-steps/s, as the page's button copies it."""
     curves: dict[str, list[str]] = {}
     for point in points:
-        params = dict(point.line.params)
-        constants = curves.setdefault(chart_name(params), [])
-        if point.status == "measured":
-            low, middle, high = point.interval.low, point.interval.mean, point.interval.high
-            values = f"thr: {middle:.0f}, thr_lo: {low:.0f}, thr_hi: {high:.0f}"
-            constants.append(f"  {{ n: {params['num_envs']}, {values} }},\n")
+        params, interval = dict(point.line.params), point.interval
+        values = f"thr: {interval.mean:.0f}, thr_lo: {interval.low:.0f}, thr_hi: {interval.high:.0f}"
+        curves.setdefault(chart_name(params), []).append(f"  {{ n: {params['num_envs']}, {values} }},\n")
     return "".join(f"const {name} = [\n{''.join(constants)}];\n" for name, constants in curves.items())
+
+
+def _of_one_chart(points: list[Point]) -> list[Point]:
+    """Return the measured points; raise `VelocityError` unless they are of one release, setup and benchmark."""
+    measured = [point for point in points if point.status == "measured"]
+    places = dict.fromkeys((point.release.name, point.line.benchmark, point.line.setup) for point in measured)
+    if len(places) == 1:
+        return measured
+    some = "; ".join(f"{release}, {benchmark}, {setup.machine}" for release, benchmark, setup in list(places)[:3])
+    raise VelocityError(
+        f"a chart is of one release, benchmark and machine, and {len(places)} were selected ({some}): "
+        "choose by --release, --benchmark and --machine"
+    )
 
 
 def _row(results: Results, change: Change) -> Row:
@@ -185,4 +193,5 @@ TABLES: dict[str, Callable[[list[Row]], bytes]] = {
     "markdown": _markdown,
     "parquet": _parquet,
 }
-FORMATS = ("js", *TABLES)
+CHARTS: dict[str, Callable[[list[Point]], str]] = {"js": chart_constants, "svg": figure.draw}
+FORMATS = (*CHARTS, *TABLES)
