@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import datetime as dt
 import hashlib
 import io
 import json
@@ -64,7 +65,7 @@ def html(tree):
     folder.mkdir()
     (folder / "README.md").write_text("kept")
     done = tree.asv("publish")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
@@ -317,6 +318,21 @@ def test_the_first_view_is_small(browser):
     browser.get("throughput.html")
     time.sleep(0.3)
     assert 0 < sum(size for _, size in browser.requests()) < 3e6
+
+
+def test_publish_warns_of_old_results(tree, tmp_path):
+    """And of stored results that belong to no release or to another version of their benchmark."""
+    old = ResultsTree(tmp_path)
+    old.add_machine("vm")
+    old.add("vm", "ale-py-0.11.2", DQN, curve(1), measured_at=dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc))
+    old.benchmarks[EMULATOR]["version"] = "another"
+    old.add("vm", "ale-py-0.11.2", EMULATOR, curve(1))
+    old.add_benchmark(EMULATOR)
+    shutil.copytree(tree.folder / ".asv" / "npm", tmp_path / ".asv" / "npm")
+    done = old.asv("publish")
+    printed = " ".join((done.stdout + done.stderr).split())
+    assert (done.returncode, "days old: newer releases may be missing" in printed) == (0, True)
+    assert f"not shown: 1 stored result of {EMULATOR}, measured by another version of it" in printed
 
 
 def test_without_npm_publish_says_so_and_links_public_copies(tree, html, tmp_path):

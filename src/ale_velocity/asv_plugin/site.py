@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import html
 import json
 import shutil
@@ -100,6 +101,8 @@ def build(conf: Any, html_dir: Path) -> None:
     data.write(results, changes, served / "data")
     for reason in results.left_out:
         log.warning(f"not shown: {reason}")
+    if results.newest and (days := (dt.datetime.now(dt.timezone.utc) - results.newest).days) > pages.STALE_AFTER_DAYS:
+        log.warning(f"the newest result is {days} days old: newer releases may be missing")
 
 
 def edit_asv_pages(html_dir: Path) -> None:

@@ -71,10 +71,10 @@ class Point:
 
     @cached_property
     def processes(self) -> tuple[tuple[float, ...], ...]:
-        """The windows of each process; all in one if they are not whole processes of the protocol."""
+        """The windows of each process; all in one if they are not whole processes of the protocol; none if unknown."""
         protocol = PROTOCOLS.get(self.line.setup.protocol)
-        reps = protocol.reps if protocol else len(self.samples)
-        if not self.samples or len(self.samples) % reps:
+        reps = protocol.reps if protocol else len(self.samples) or 1
+        if self.samples and len(self.samples) % reps:
             return (self.samples,)
         return tuple(self.samples[start : start + reps] for start in range(0, len(self.samples), reps))
 
