@@ -24,3 +24,11 @@ class DqnTraining:
         from ale_velocity import suite
 
         return suite.measure_cell("dqn", loop, num_envs)
+
+    def track_env_steps_per_cpu_second(self, loop, num_envs):
+        """Env-steps of each window for a second of CPU time, from the same run."""
+        from ale_velocity import suite
+
+        return suite.measure_cell_cpu("dqn", loop, num_envs)
+
+    track_env_steps_per_cpu_second.unit = "env-steps/CPU-s"

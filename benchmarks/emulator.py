@@ -24,3 +24,11 @@ class EmulatorOnly:
         from ale_velocity import suite
 
         return suite.measure_cell("emulator", loop, num_envs)
+
+    def track_env_steps_per_cpu_second(self, loop, num_envs):
+        """Env-steps of each window for a second of CPU time, from the same run."""
+        from ale_velocity import suite
+
+        return suite.measure_cell_cpu("emulator", loop, num_envs)
+
+    track_env_steps_per_cpu_second.unit = "env-steps/CPU-s"

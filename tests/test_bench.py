@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import pytest
 
 from ale_velocity import bench, envs
 from ale_velocity.cli import main
+from ale_velocity.process import measure_in_process
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_a_real_run_keeps_its_windows(capsys, tmp_path):
 
 def test_a_crash_of_a_cell_is_named(monkeypatch, capsys):
     """A process that dies without a word is a failed cell with its exit code, and the run's exit code is 2."""
-    monkeypatch.setattr(bench.sys, "executable", "false")
+    monkeypatch.setattr(bench, "measure_in_process", functools.partial(measure_in_process, command=["false"]))
     options = ["--agent", "emulator", "--counts", "1", "--loops", "step"]
     assert main(["bench", *options]) == 2
     assert "[1/1] emulator step n=1: failed: the process ended with code 1" in capsys.readouterr().err

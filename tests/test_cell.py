@@ -50,7 +50,7 @@ def test_a_refusal_is_written_with_its_reason(monkeypatch, tmp_path, error, code
         raise error
 
     monkeypatch.setattr(cells, "run_cell", refuse)
-    write_json(tmp_path / "spec.json", dataclasses.asdict(Cell("dqn", "step", 4, TINY)))
+    write_json(tmp_path / "spec.json", {"cell": dataclasses.asdict(Cell("dqn", "step", 4, TINY)), "pins": []})
     monkeypatch.setattr(sys, "argv", ["cell", str(tmp_path / "spec.json"), str(tmp_path / "result.json")])
     assert cells.main() == code
     assert json.loads((tmp_path / "result.json").read_text()) == {"reason": str(error)}
@@ -58,7 +58,8 @@ def test_a_refusal_is_written_with_its_reason(monkeypatch, tmp_path, error, code
 
 def test_an_unknown_game_fails_in_the_process_too(tmp_path):
     """The real process answers with the reason and leaves no traceback."""
-    write_json(tmp_path / "spec.json", dataclasses.asdict(Cell("emulator", "step", 4, TINY, game="pongg")))
+    cell = Cell("emulator", "step", 4, TINY, game="pongg")
+    write_json(tmp_path / "spec.json", {"cell": dataclasses.asdict(cell), "pins": []})
     command = [sys.executable, "-m", "ale_velocity.cell", tmp_path / "spec.json", tmp_path / "result.json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")

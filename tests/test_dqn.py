@@ -102,6 +102,7 @@ def test_updates_follow_the_schedule():
 
 def test_acting_is_compiled_greedy_and_equal_to_eager():
     """Actions are the argmax of the network, from a graph that exists."""
+    torch.compiler.reset()  # another test may have compiled the same shapes
     agent = make_agent("dqn", num_envs=4, num_actions=6, device="cpu", buffer_cap=64)
     before = agent.num_compiled
     observations = torch.randint(0, 255, (4, 4, 84, 84), dtype=torch.uint8)

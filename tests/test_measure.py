@@ -51,7 +51,8 @@ def test_a_pending_device_second_belongs_to_the_window():
             clock.advance(pending.pop())
 
     pending.append(5.0)  # left over from before: not this window's
-    assert time_window(run, 10, drain=drain, clock=clock) == Window(rows=10, elapsed_s=2.0)
+    window = time_window(run, 10, drain=drain, clock=clock, cpu_clock=clock)
+    assert window == Window(rows=10, elapsed_s=2.0, cpu_s=2.0)
 
 
 def test_a_slow_first_call_is_warm_up():

@@ -54,6 +54,18 @@ def test_directions(compare):
 
 
 @pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
+@pytest.mark.parametrize(("before", "after"), [(BEFORE, AFTER), (AFTER, BEFORE), (BEFORE[:2], AFTER[:2])])
+def test_a_rate_and_its_time_never_disagree(compare, before, after):
+    """Public case 2: seconds a step are the reciprocal of steps a second, and so are their verdicts."""
+    mirrored = {"more": "less", "less": "more", "inconclusive": "inconclusive", "same": "same"}
+    by_rate = compare(before, after)
+    by_time = compare([1 / value for value in before], [1 / value for value in after])
+
+    assert by_time.change == mirrored[by_rate.change]
+    assert by_time.ratio == pytest.approx(1 / by_rate.ratio)
+
+
+@pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
 def test_same_states_its_bound(compare):
     """Without a change, an interval inside the margin is a statement of equality."""
     shuffled = [1002.0, 1008.0, 991.0, 1002.0, 999.0, 1006.0]
@@ -148,12 +160,24 @@ def test_pairs_must_match():
 @pytest.mark.parametrize(("number", "spread"), [(2, 0.05), (10, 0.01)])
 def test_error_rates_by_simulation(name, number, spread):
     """False verdicts, power and coverage keep to what tools/simulate_verdicts.py states; bounds are 3 sigma wide."""
-    rates = simulate_verdicts.rates(simulate_verdicts.COMPARISONS[name], number, spread, trials=1000, seed=1)
+    compare = simulate_verdicts.COMPARISONS[name]
+    rates = simulate_verdicts.rates(compare, (number, number), (spread, spread), trials=1000, seed=1)
 
     assert rates.false <= 0.015
     assert 0.92 <= rates.coverage <= 0.98
     if number == 10:
         assert rates.power >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("numbers", "spreads", "most"),
+    [(*sides, most) for sides, most in zip(simulate_verdicts.UNEQUAL, (0.05, 0.01, 0.01, 0.02), strict=True)],
+)
+def test_unequal_sides(numbers, spreads, most):
+    """Unequal numbers and spreads keep false verdicts rare, but for a noisy few against a quiet many: up to 3.5%."""
+    rates = simulate_verdicts.rates(stats.compare_processes, numbers, spreads, trials=500, seed=1)
+
+    assert rates.false <= most
 
 
 def test_windows_interval_covers():

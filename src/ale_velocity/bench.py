@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ale_velocity import envs
 from ale_velocity.agents import AGENTS
-from ale_velocity.cell import EXIT_NOT_AVAILABLE, Cell, replay_ratio, write_json
+from ale_velocity.cell import Cell, replay_ratio, write_json
 from ale_velocity.errors import VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import PROTOCOLS, Protocol
+from ale_velocity.options import at_least_one
+from ale_velocity.process import measure_in_process
 from ale_velocity.settings import DEVICES, Settings
 from ale_velocity.stats import Interval, mean_interval
+
+if TYPE_CHECKING:
+    import argparse
 
 CHART_NAMES = {"step": "stepRaw", "send_recv": "recvRaw"}
 
@@ -33,7 +34,7 @@ def add_command(subparsers: Any) -> None:
         "ale-py and torch that are installed here. Prints intervals over windows, ratios and chart constants.",
     )
     parser.set_defaults(run=run)
-    number = _at_least_one
+    number = at_least_one
     parser.add_argument("--agent", choices=AGENTS, default="dqn", help="what is learnt between emulator calls (dqn)")
     parser.add_argument(
         "--loops", nargs="+", choices=LOOPS, default=list(LOOPS), help="how actions reach the emulator (all)"
@@ -84,7 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
     results: list[dict[str, Any]] = []
     failures = 0
     for number, cell in enumerate(cells, start=1):
-        result = measure_in_process(cell, label=f"[{number}/{len(cells)}] {cell.agent} {cell.loop} n={cell.num_envs}")
+        result = measure_with_progress(
+            cell, label=f"[{number}/{len(cells)}] {cell.agent} {cell.loop} n={cell.num_envs}"
+        )
         results.append(result)
         failures += result.get("failed", False)
         if arguments.json:
@@ -112,33 +115,16 @@ def check_arguments(arguments: argparse.Namespace, protocol: Protocol) -> None:
         prepare_torch("cuda", threads=None)
 
 
-def measure_in_process(cell: Cell, label: str) -> dict[str, Any]:
-    """Measure a cell in a fresh process, passing its progress on to stderr after `label`.
+def measure_with_progress(cell: Cell, label: str) -> dict[str, Any]:
+    """Measure a cell in a fresh process, with its progress, and why it has no result, on stderr after `label`."""
 
-    Returns the result as JSON values, or the cell with `reason` and, unless it is n/a, `failed`.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        spec, result = Path(folder) / "spec.json", Path(folder) / "result.json"
-        write_json(spec, dataclasses.asdict(cell))
-        command = [sys.executable, "-m", "ale_velocity.cell", str(spec), str(result)]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
-            last_line = ""
-            try:
-                for line in process.stderr or ():
-                    last_line = line.rstrip()
-                    print(f"{label}: {last_line}", file=sys.stderr, flush=True)
-            except BaseException:
-                process.kill()  # Ctrl-C must not wait for the cell
-                raise
-        if process.returncode == 0:
-            return json.loads(result.read_text(encoding="utf-8"))
-        if result.exists():
-            reason = json.loads(result.read_text(encoding="utf-8"))["reason"]
-        else:
-            reason = f"the process ended with code {process.returncode}: {last_line}"
-    failed = process.returncode != EXIT_NOT_AVAILABLE
-    print(f"{label}: {'failed' if failed else 'n/a'}: {reason}", file=sys.stderr)
-    return {"cell": dataclasses.asdict(cell), "reason": reason, "failed": failed}
+    def say(line: str) -> None:
+        print(f"{label}: {line}", file=sys.stderr, flush=True)
+
+    result = measure_in_process(cell, say)
+    if "reason" in result:
+        say(f"{'failed' if result['failed'] else 'n/a'}: {result['reason']}")
+    return result
 
 
 def chart_constants(results: list[dict[str, Any]]) -> str:
@@ -188,16 +174,6 @@ def _protocol(arguments: argparse.Namespace) -> Protocol:
     }
     changed = {name: value for name, value in given.items() if value is not None}
     return dataclasses.replace(base, **changed)
-
-
-def _at_least_one(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return value
 
 
 def _words(values: tuple[int, ...]) -> str:

@@ -67,6 +67,7 @@ class CellResult:
             "warmup_iterations": self.measurement.warmup_iterations,
             "windows": [dataclasses.asdict(window) for window in self.measurement.windows],
             "samples": self.measurement.samples,
+            "cpu_samples": self.measurement.cpu_samples,
             "facts": self.facts,
         }
 
@@ -112,6 +113,21 @@ def replay_ratio(train_freq: int, num_envs: int) -> float:
     return 1 / (train_freq * num_envs)
 
 
+def cpu_time_gap(facts: dict[str, Any]) -> str | None:
+    """Return why CPU time is not what this cell's work costs, from its facts; None where it is.
+
+    The emulator's threads sleep while they wait, but for some microseconds of spinning; torch's do not.
+    """
+    if facts["device"] == "cuda":
+        return "CPU time leaves out the work of the GPU"
+    if facts.get("torch_threads", 1) > 1:
+        return (
+            f"torch's {facts['torch_threads']} threads spin while they wait, which is CPU time without work: "
+            "give torch 1 thread"
+        )
+    return None
+
+
 def use_private_compile_cache() -> None:
     """Keep torch.compile's cache with the environment of an asv run; elsewhere torch's default place serves."""
     if environment := os.environ.get("ASV_ENV_DIR"):
@@ -127,13 +143,16 @@ def append_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Run the cell of a JSON file and write its result, or `{"reason": ...}`, to another."""
-    spec, result = (Path(argument) for argument in sys.argv[1:])
+    """Run the cell of a JSON file and write its result, or `{"reason": ...}`, to another.
+
+    The first holds `{"cell": ..., "pins": [...]}`; another stack than the pins is refused.
+    """
+    spec_path, result = (Path(argument) for argument in sys.argv[1:])
+    spec = json.loads(spec_path.read_text(encoding="utf-8"))
     try:
-        done = run_cell(
-            Cell.from_json(json.loads(spec.read_text(encoding="utf-8"))),
-            progress=lambda line: print(line, file=sys.stderr, flush=True),
-        )
+        stack.check_requirements(spec["pins"])
+        done = run_cell(Cell.from_json(spec["cell"]), progress=lambda line: print(line, file=sys.stderr, flush=True))
+        stack.check_imports(spec["pins"])
     except VelocityError as error:
         write_json(result, {"reason": str(error)})
         return EXIT_NOT_AVAILABLE if isinstance(error, NotAvailableError) else 1

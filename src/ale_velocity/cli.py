@@ -1,4 +1,4 @@
-"""The command line: `ale-velocity bench`, `ale-velocity timeline`, `ale-velocity export`."""
+"""The command line: each command is a module with `add_command`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from ale_velocity import bench, export
-from ale_velocity.errors import VelocityError
+from ale_velocity import bench, doctor, export
+from ale_velocity.duel import command as duel
+from ale_velocity.errors import EXIT_ERROR, EXIT_INTERRUPTED, VelocityError
 from ale_velocity.timeline import command as timeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-EXIT_ERROR = 2  # the same as argparse's for bad options
-EXIT_INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "The history of releases is measured by asv: see 'asv run', 'asv compare', 'asv publish'.",
     )
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (bench, timeline, export):
+    for command in (bench, doctor, duel, export, timeline):
         command.add_command(subparsers)
     arguments = parser.parse_args(argv)
     try:

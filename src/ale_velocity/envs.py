@@ -63,11 +63,11 @@ def emulator_threads(num_envs: int) -> int:
 def usable_cpus(cgroup_root: Path = Path("/sys/fs/cgroup")) -> int:
     """Return how many CPUs this process may use: its affinity, and its cgroup's CPU quota rounded up."""
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _cgroup_quota(cgroup_root)
+    quota = cgroup_quota(cgroup_root)
     return affinity if quota is None else max(1, min(affinity, -int(-quota // 1)))
 
 
-def _cgroup_quota(root: Path) -> float | None:
+def cgroup_quota(root: Path) -> float | None:
     """Return the CPUs granted by a cgroup version 2 or 1 quota as seen from inside it, None without one."""
     try:
         quota, period = (root / "cpu.max").read_text().split()

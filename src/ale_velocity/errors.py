@@ -1,4 +1,7 @@
-"""The two ways in which a measurement can be refused."""
+"""The two ways in which a measurement can be refused, and how commands end then."""
+
+EXIT_ERROR = 2  # the same as argparse's for bad options
+EXIT_INTERRUPTED = 130  # what shells report for a program ended by Ctrl-C
 
 
 class VelocityError(Exception):

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 
 from ale_velocity.errors import VelocityError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 TIMELINE_PROJECT = "ale-timeline"
 
@@ -28,10 +34,27 @@ def pins() -> tuple[str, ...]:
 
 
 def check_pins() -> None:
-    """Raise `StackMismatchError`, naming both versions, unless every pin is what is installed."""
-    mismatches = [mismatch for pin in pins() if (mismatch := _mismatch(Requirement(pin)))]
+    """Raise `StackMismatchError`, naming both versions, unless every pin of the commit is what is installed."""
+    check_requirements(pins())
+
+
+def check_requirements(requirements: Iterable[str]) -> None:
+    """Raise `StackMismatchError`, naming both versions, unless each pinned requirement is what is installed."""
+    mismatches = [mismatch for pin in requirements if (mismatch := _mismatch(Requirement(pin)))]
     if mismatches:
         raise StackMismatchError("; ".join(mismatches))
+
+
+def check_imports(requirements: Iterable[str]) -> None:
+    """Raise `StackMismatchError` where a pinned package was imported from elsewhere than it is installed."""
+    for pin in requirements:
+        name = Requirement(pin).name
+        module = sys.modules.get(name.replace("-", "_"))
+        if module is None:
+            continue
+        home = Path(str(metadata.distribution(name).locate_file(""))).resolve()
+        if not Path(str(module.__file__)).resolve().is_relative_to(home):
+            raise StackMismatchError(f"{pin} is installed in {home}, but was imported from {module.__file__}")
 
 
 def versions(*packages: str) -> dict[str, str]:

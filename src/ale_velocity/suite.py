@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ale_velocity import envs, stack
-from ale_velocity.cell import Cell, append_record, run_cell, use_private_compile_cache
+from ale_velocity.cell import Cell, append_record, cpu_time_gap, run_cell, use_private_compile_cache
 from ale_velocity.errors import NotAvailableError
 from ale_velocity.measure import PROTOCOLS
 from ale_velocity.settings import PREFIX, Settings
+from ale_velocity.shared_run import run_once
 
 
 def require(num_envs: int) -> None:
@@ -36,10 +37,21 @@ def measure_cell(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
 
     asv keeps median, interval and samples of a `track_` result of this form (a test pins that it does).
     """
+    return {"samples": _result(agent, loop, num_envs, "wall")["samples"], "number": 1}
+
+
+def measure_cell_cpu(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
+    """As `measure_cell`, in env-steps a CPU-second: from the same run; a skip where CPU time means nothing."""
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
+    result = _result(agent, loop, num_envs, "cpu")
+    if gap := cpu_time_gap(result["facts"]):
+        raise SkipNotImplemented(gap)
+    return {"samples": result["cpu_samples"], "number": 1}
+
+
+def _result(agent: str, loop: str, num_envs: int, measure: str) -> dict[str, Any]:
     settings = Settings.from_environ()
-    use_private_compile_cache()
     cell = Cell(
         agent,
         loop,
@@ -49,8 +61,16 @@ def measure_cell(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
         device=settings.device,
         torch_threads=settings.torch_threads,
     )
+    return run_once(cell, measure, lambda: _run(cell))
+
+
+def _run(cell: Cell) -> dict[str, Any]:
+    """Measure, and append the whole result to the records."""
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    use_private_compile_cache()
     try:
-        result = run_cell(cell)
+        result = run_cell(cell).to_json()
     except NotAvailableError as error:
         _record({"cell": dataclasses.asdict(cell), "reason": str(error)})
         raise SkipNotImplemented(str(error)) from error
@@ -58,11 +78,15 @@ def measure_cell(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
         # asv prints the error and stores none: the record keeps it for the release's page.
         _record({"cell": dataclasses.asdict(cell), "reason": f"{type(error).__name__}: {error}"})
         raise
-    _record(result.to_json())
-    return {"samples": result.measurement.samples, "number": 1}
+    _record(result)
+    return result
 
 
 def _record(values: dict[str, Any]) -> None:
     if records := os.environ.get(PREFIX + "RECORDS"):
-        run = {"commit": os.environ.get("ASV_COMMIT"), "environment": os.environ.get("ASV_ENV_NAME")}
+        run = {
+            "command": os.environ.get(PREFIX + "COMMAND"),
+            "commit": os.environ.get("ASV_COMMIT"),
+            "environment": os.environ.get("ASV_ENV_NAME"),
+        }
         append_record(Path(records), {**run, **values})

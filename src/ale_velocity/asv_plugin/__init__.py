@@ -1,12 +1,13 @@
 """Everything of ours that asv runs, loaded through the `plugins` entry of asv.conf.json.
 
-asv finds `Timeline`, `StackEnvironment` and `Site` as subclasses of its own; `machine` replaces one prompt,
-`defaults` three defaults, and `site` adds to what publish does.
+asv finds `Timeline`, `StackEnvironment` and `Site` as subclasses of its own. Where it has no such place, functions of
+it are replaced: `direction` lists those that make its commands right for rates, `defaults` those that suit long
+measurements, and `site` adds to one.
 """
 
 from __future__ import annotations
 
-from ale_velocity.asv_plugin import defaults, machine, site
+from ale_velocity.asv_plugin import defaults, direction, machine, site
 from ale_velocity.asv_plugin.environment import StackEnvironment
 from ale_velocity.asv_plugin.repository import Timeline
 from ale_velocity.asv_plugin.site import Site
@@ -16,8 +17,7 @@ __all__ = ["Site", "StackEnvironment", "Timeline", "setup"]
 
 def setup() -> None:
     """Do what must be done once when asv loads the plugin."""
-    machine.never_ask()
-    defaults.always_record_samples()
-    defaults.save_after_each_benchmark()
-    defaults.always_say_why()
-    site.hook()
+    site.install()
+    direction.install()
+    defaults.install()
+    machine.use_given_name()

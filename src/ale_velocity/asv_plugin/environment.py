@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
 from asv import util
 from asv.plugins.virtualenv import Virtualenv
 
+from ale_velocity import facts
 from ale_velocity.asv_plugin import machine
+from ale_velocity.cell import append_record
 from ale_velocity.errors import VelocityError
 from ale_velocity.settings import PREFIX, Settings
 
@@ -26,6 +29,8 @@ class StackEnvironment(Virtualenv):
 
     def __init__(self, conf: Any, python: str, requirements: dict[str, str], tagged_env_vars: dict[Any, str]) -> None:
         self._results_dir = Path(conf.results_dir).absolute()
+        self._facts_kept = False
+        self._command = f"{os.getpid()}-{time.time_ns()}"
         effective = {key: os.environ.get(key[1], value) for key, value in tagged_env_vars.items()}
         try:
             Settings.from_environ({**os.environ, **{name: value for (_, name), value in effective.items()}})
@@ -39,9 +44,17 @@ class StackEnvironment(Virtualenv):
         super().__init__(conf, python, requirements, effective)
 
     def run(self, args: list[str], **kwargs: Any) -> Any:
-        """Run the environment's python, telling cells where to keep their records."""
-        records = self._results_dir / machine.name() / "cells.jsonl"
-        env = {**kwargs.pop("env", os.environ), PREFIX + "RECORDS": str(records)}
+        """Run the environment's python, telling cells where to keep their records, and which command they are of.
+
+        The facts of the machine are kept beside the records, once a command.
+        """
+        folder = self._results_dir / machine.name()
+        if args[1:2] == ["run"] and not self._facts_kept:
+            # asv's verb for measuring one cell: what the machine is doing is of interest just before the first.
+            append_record(folder / "machine.jsonl", {"command": self._command, **facts.gather()})
+            self._facts_kept = True
+        records = folder / "cells.jsonl"
+        env = {**kwargs.pop("env", os.environ), PREFIX + "RECORDS": str(records), PREFIX + "COMMAND": self._command}
         return super().run(args, env=env, **kwargs)
 
 

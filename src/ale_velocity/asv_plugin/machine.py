@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asv.console import log
 from asv.machine import Machine
 
 from ale_velocity.settings import PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _loaded: list[str] = []
 
@@ -18,23 +21,25 @@ def name() -> str:
     return _loaded[-1] if _loaded else Machine.get_unique_machine_name()
 
 
-def never_ask() -> None:
-    """Describe an unknown machine by asv's defaults instead of asking at a prompt, which stops scripts.
-
-    ALE_VELOCITY_MACHINE fixes the name: host names of laptops and cloud nodes change and split a history.
-    """
+def use_given_name() -> None:
+    """Take the name from ALE_VELOCITY_MACHINE: host names of laptops and cloud nodes change and split a history."""
     Machine.hardcoded_machine_name = os.environ.get(PREFIX + "MACHINE") or None
-    Machine.generate_machine_file = staticmethod(_defaults)
-    Machine.load = classmethod(_remembering(Machine.load.__func__))
 
 
-def _defaults(use_defaults: bool = False) -> dict[str, Any]:  # noqa: ARG001 (asv's signature)
-    values = {**Machine.get_defaults(), "machine": Machine.get_unique_machine_name()}
-    log.info(f"New machine '{values['machine']}': {values['cpu']}, {values['num_cpu']} CPUs (see 'asv machine')")
-    return values
+def described_by_itself(_ask: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the replacement of `Machine.generate_machine_file`: asv's defaults describe an unknown machine."""
+
+    def describe(use_defaults: bool = False) -> dict[str, Any]:  # noqa: ARG001 (asv's signature)
+        values = {**Machine.get_defaults(), "machine": Machine.get_unique_machine_name()}
+        log.info(f"New machine '{values['machine']}': {values['cpu']}, {values['num_cpu']} CPUs (see 'asv machine')")
+        return values
+
+    return describe
 
 
-def _remembering(load: Any) -> Any:
+def remembered(load: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the replacement of `Machine.load`, which knows the name that a command was given."""
+
     def load_and_remember(cls: Any, *args: Any, **kwargs: Any) -> Any:
         loaded = load(cls, *args, **kwargs)
         _loaded.append(loaded.machine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import html
 import json
 import shutil
@@ -10,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asv import util
-from asv.commands.publish import Publish
 from asv.console import log
 from asv.publishing import OutputPublisher
 
 from ale_velocity.asv_plugin import stored
+from ale_velocity.asv_plugin.pages import Edit
+from ale_velocity.asv_plugin.points import Point
 from ale_velocity.errors import VelocityError
 from ale_velocity.site import assets, data, pages, verdicts
 from ale_velocity.site.order import natural_key
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 STATIC = Path(data.__file__).parent / "static"
 SERVED = ("site.css", "site.js", "throughput.js")
+PUBLISH = Point("asv.commands.publish:Publish.run", "bfac5fc318acb544")
 KEPT = ("README.md", ".gitignore")  # tracked in html/, which asv empties
 
 NAVIGATION = """<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>"""
@@ -35,25 +38,23 @@ NUMERIC = "(function (a, b) { return a - b; })"
 NATURAL_SORT = "{string: function (a, b) { return a.localeCompare(b, 'en', {numeric: true}); }}"
 UNIT_DIRECTION = "($.asv.main_json.directions[unit] || '')"
 
-# Places in asv 0.6.6's scripts: (file, text, how often it is there, our text).
 EDITS = (
     # Commits are revision numbers; asv sorts them as text.
-    ("graphdisplay.js", "revisions.sort()", 1, f"revisions.sort{NUMERIC}"),
-    ("graphdisplay.js", "benchmark_param_selection[0].sort()", 1, f"benchmark_param_selection[0].sort{NUMERIC}"),
+    Edit("graphdisplay.js", "revisions.sort()", f"revisions.sort{NUMERIC}"),
+    Edit("graphdisplay.js", "benchmark_param_selection[0].sort()", f"benchmark_param_selection[0].sort{NUMERIC}"),
     # Axes and lists say which way is better.
-    ("graphdisplay.js", "unit_name = unit;", 1, f"unit_name = unit + {UNIT_DIRECTION};"),
-    ("summarylist.js", "$('<span/>').text(value)", 1, f"$('<span/>').text(value + {UNIT_DIRECTION})"),
+    Edit("graphdisplay.js", "unit_name = unit;", f"unit_name = unit + {UNIT_DIRECTION};"),
+    Edit("summarylist.js", "$('<span/>').text(value)", f"$('<span/>').text(value + {UNIT_DIRECTION})"),
     # 8 envs before 16.
-    ("summarylist.js", "table.stupidtable()", 1, f"table.stupidtable({NATURAL_SORT})"),
+    Edit("summarylist.js", "table.stupidtable()", f"table.stupidtable({NATURAL_SORT})"),
     # 2,238 and not 2.24e+3.
-    ("asv.js", "x.toPrecision(3) + ' ' + unit", 1, "Number(x.toPrecision(4)).toLocaleString('en') + ' ' + unit"),
-    (
+    Edit("asv.js", "x.toPrecision(3) + ' ' + unit", "Number(x.toPrecision(4)).toLocaleString('en') + ' ' + unit"),
+    Edit(
         "graphdisplay.js",
         "(v / multiplier).toPrecision(3)",
-        1,
         "Number((v / multiplier).toPrecision(3)).toLocaleString('en')",
     ),
-    ("index.html", NAVIGATION, 1, NAVIGATION + OUR_NAVIGATION),
+    Edit("index.html", NAVIGATION, NAVIGATION + OUR_NAVIGATION),
 )
 
 
@@ -74,14 +75,18 @@ class Site(OutputPublisher):
             raise util.UserError(str(error)) from error
 
 
-def hook() -> None:
-    """Replace asv's publish by one that also finishes what asv writes after all pages."""
-    Publish.run = classmethod(_finishing(Publish.run.__func__))
+def install() -> None:
+    """Replace asv's publish by one that also finishes what asv writes after all pages, and keeps what git tracks."""
+    for edit in EDITS:
+        edit.check()
+    PUBLISH.check()
+    PUBLISH.replace(finished)
 
 
 def build(conf: Any, html_dir: Path) -> None:
     """Write everything of ours into `html_dir`, which asv has filled; raise `VelocityError` where that cannot be."""
-    edit_asv_pages(html_dir)
+    for edit in EDITS:
+        edit.apply(html_dir)
     try:
         assets.install(STATIC, Path(conf.env_dir).absolute().parent / "npm", html_dir)
     except assets.NpmUnavailableError as error:
@@ -105,16 +110,6 @@ def build(conf: Any, html_dir: Path) -> None:
         log.warning(f"the newest result is {days} days old: newer releases may be missing")
 
 
-def edit_asv_pages(html_dir: Path) -> None:
-    """Apply `EDITS`; raise `VelocityError` for a place that is not as in the asv that we pin."""
-    for name, text, times, ours in EDITS:
-        path = html_dir / name
-        content = path.read_text(encoding="utf-8")
-        if content.count(text) != times:
-            raise VelocityError(f"asv's {name} does not have {text!r} {times} time(s): is this asv 0.6.6?")
-        path.write_text(content.replace(text, ours), encoding="utf-8")
-
-
 def finish_index(path: Path) -> None:
     """Put parameters of asv's index.json into natural order, add directions of units, escape what asv shows as HTML."""
     index = json.loads(path.read_text(encoding="utf-8"))
@@ -128,7 +123,10 @@ def finish_index(path: Path) -> None:
     path.write_text(json.dumps(index, separators=(",", ":")), encoding="utf-8")
 
 
-def _finishing(publish: Callable[..., Any]) -> Callable[..., Any]:
+def finished(publish: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the replacement of `Publish.run`, which empties the folder first and writes its index last."""
+
+    @functools.wraps(publish)  # `direction` compares what is below with the code it knows
     def run(cls: Any, conf: Any, *args: Any, **kwargs: Any) -> Any:
         html_dir = Path(conf.html_dir)
         kept = {html_dir / name: (html_dir / name).read_bytes() for name in KEPT if (html_dir / name).exists()}

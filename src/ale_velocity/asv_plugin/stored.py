@@ -90,7 +90,7 @@ def _points(
         line = Line(series, setup, key, words)
         cell = (dict(words).get("loop"), dict(words).get("num_envs"))
         # The module of a benchmark is named after its agent.
-        record = cells.get((result.commit_hash, result._env_name, key.split(".")[0], *cell), {})  # noqa: SLF001
+        record = cells.get((result.commit_hash, result.env_name, key.split(".")[0], *cell), {})
         if value is None or math.isnan(value):
             status = "failed" if value is None else "n/a"
             yield Point(line, release, benchmark["unit"], status, reason=record.get("reason", ""))

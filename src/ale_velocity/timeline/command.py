@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ale_velocity.errors import VelocityError
 from ale_velocity.timeline import manifest, writer
 
 if TYPE_CHECKING:
@@ -61,9 +59,5 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _stack(arguments: argparse.Namespace) -> int:
-    releases = manifest.all_releases(manifest.load(arguments.manifest))
-    if arguments.release not in releases:
-        near = difflib.get_close_matches(arguments.release, releases) or list(releases)[-1:]
-        raise VelocityError(f"no release '{arguments.release}'; did you mean {' or '.join(near)}?")
-    print("\n".join(releases[arguments.release].requirements))
+    print("\n".join(manifest.find(manifest.load(arguments.manifest), arguments.release).requirements))
     return 0

@@ -6,6 +6,7 @@ A series moves one package and holds the others; a release of it is one complete
 from __future__ import annotations
 
 import datetime as dt
+import difflib
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,17 @@ def load(path: Path) -> tuple[Series, ...]:
 def all_releases(series: tuple[Series, ...]) -> dict[str, Release]:
     """Return every release by its name."""
     return {release.name: release for one in series for release in one.releases}
+
+
+def find(series: tuple[Series, ...], name: str) -> Release:
+    """Return the release called `name`; raise `VelocityError`, with the nearest names, if there is none."""
+    releases = all_releases(series)
+    if name not in releases:
+        near = difflib.get_close_matches(name, releases) or list(releases)[-1:]
+        raise VelocityError(
+            f"no release '{name}'; did you mean {' or '.join(near)}? (see 'ale-velocity timeline list')"
+        )
+    return releases[name]
 
 
 def _series(name: str, entry: dict[str, Any]) -> Series:

@@ -1,0 +1,128 @@
+"""What a contest says: ratios with intervals and verdicts, and what identical stacks say about the machine."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ale_velocity import stats
+from ale_velocity.cell import cpu_time_gap
+from ale_velocity.duel.contest import describe
+from ale_velocity.errors import EXIT_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ale_velocity.cell import Cell
+    from ale_velocity.duel.contest import Contest
+    from ale_velocity.stats import Comparison
+
+UNITS = {"wall": stats.WALL_UNIT, "cpu": stats.CPU_UNIT}
+SAMPLES = {"wall": "samples", "cpu": "cpu_samples"}
+WORDS = {"more": "faster", "less": "slower", "same": "same", "inconclusive": "inconclusive"}
+EXIT_CODES = {"more": 0, "same": 0, "less": 1, "inconclusive": 3}
+PLANNED_CHANGES = (0.01, 0.02, 0.05, 0.1)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell by one measure: one value a process for each side, in pairs; or the reason why there is none."""
+
+    cell: Cell
+    measure: str
+    values: tuple[list[float], list[float]]
+    gap: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Cell and unit."""
+        return f"{describe(self.cell)}, {UNITS[self.measure]}"
+
+    def compare(self, same_within: float) -> Comparison:
+        """Compare the second stack with the first."""
+        return stats.compare_pairs(*self.values, same_within=same_within)
+
+
+def rows(contest: Contest) -> Iterator[Row]:
+    """Yield every cell that has pairs, by each measure."""
+    for index, cell in enumerate(contest.cells):
+        pairs = [pair["results"] for pair in contest.pairs if pair["cell"] == index]
+        if not pairs:
+            continue
+        gaps = [gap for results in pairs for result in results if (gap := cpu_time_gap(result["facts"]))]
+        for measure in UNITS:
+            gap = gaps[0] if measure == "cpu" and gaps else None
+            sides = [[] if gap else [_value(pair[side], measure) for pair in pairs] for side in (0, 1)]
+            yield Row(cell, measure, (sides[0], sides[1]), gap)
+
+
+def verdicts(contest: Contest, names: tuple[str, str], same_within: float) -> list[str]:
+    """Return a paragraph a row: both stacks, the ratio with its interval, and the verdict."""
+    return [_verdict(row, names, same_within) for row in rows(contest)]
+
+
+def exit_code(contest: Contest, measure: str, same_within: float) -> int:
+    """Return 2 if a cell failed, else 1 if any is slower, else 3 if any is inconclusive, else 0."""
+    if contest.failed:
+        return EXIT_ERROR
+    deciding = [row for row in rows(contest) if row.measure == measure and row.gap is None]
+    codes = {EXIT_CODES[row.compare(same_within).change] for row in deciding}
+    return next(code for code in (1, 3, 0) if code in codes)
+
+
+def machine_noise(contest: Contest, pairs_each: int, same_within: float) -> list[str]:
+    """Return, for two identical stacks, the rate of false verdicts of duels of `pairs_each`, and the spread."""
+    return [_noise(row, pairs_each, same_within) for row in rows(contest)]
+
+
+def _verdict(row: Row, names: tuple[str, str], same_within: float) -> str:
+    if row.gap:
+        return f"{row.label}: n/a: {row.gap}"
+    comparison = row.compare(same_within)
+    typical = [f"{name} {statistics.median(side):,.0f}" for name, side in zip(names, row.values, strict=True)]
+    if comparison.low is None or comparison.high is None:
+        interval = "one pair: no interval"
+    else:
+        interval = f"95% interval {comparison.low:.3f} to {comparison.high:.3f}, {len(row.values[0])} pairs"
+    word = comparison.reason if comparison.change in ("same", "inconclusive") else WORDS[comparison.change]
+    return f"{row.label}: {', '.join(typical)}\n    ratio {comparison.ratio:.3f} ({interval}): {word}"
+
+
+def _noise(row: Row, pairs_each: int, same_within: float) -> str:
+    if row.gap:
+        return f"{row.label}: n/a: {row.gap}"
+    before, after = row.values
+    duels = [
+        stats.compare_pairs(
+            before[start : start + pairs_each], after[start : start + pairs_each], same_within=same_within
+        )
+        for start in range(0, len(before) - pairs_each + 1, pairs_each)
+    ]
+    lines = [f"{row.label}:"]
+    if len(duels) > 1:
+        false = sum(duel.change in ("more", "less") for duel in duels)
+        low, high = stats.share_interval(false, len(duels))
+        lines.append(
+            f"false verdicts in {len(duels)} duels of {pairs_each} pairs: {false}, "
+            f"{false / len(duels):.1%} (95% interval {low:.1%} to {high:.1%})"
+        )
+    if len(before) > 1:
+        processes = statistics.stdev(math.log(value) for value in before + after)
+        differences = statistics.stdev(math.log(new / old) for old, new in zip(before, after, strict=True))
+        lines.append(f"spread between processes {processes:.1%}, between the ratios of pairs {differences:.1%}")
+        plans = (f"{change:.0%}: {_plan(differences, change)}" for change in PLANNED_CHANGES)
+        lines.append(f"pairs to find a change of {', '.join(plans)}")
+    return "\n    ".join(lines)
+
+
+def _plan(spread: float, change: float) -> str:
+    number = stats.pairs_needed(spread, change)
+    return f"more than {stats.MOST_PLANNED}" if number is None else str(number)
+
+
+def _value(result: dict[str, Any], measure: str) -> float:
+    samples = result[SAMPLES[measure]]
+    (value,) = stats.process_values(samples, len(samples), UNITS[measure])
+    return value

@@ -1,0 +1,205 @@
+"""The doctor on machines made of files, with a scripted nvidia-smi."""
+
+import argparse
+import json
+
+import pytest
+
+from ale_velocity import doctor, facts
+
+CPUINFO = """processor\t: 0
+model name\t: Fast CPU 9000
+flags\t\t: fpu sse{hypervisor}
+
+processor\t: 1
+model name\t: Fast CPU 9000
+flags\t\t: fpu sse{hypervisor}
+"""
+STEADY = {"drift": 0.01, "tries": 1, "steady": True}
+
+
+def write(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def quiet_files():
+    """A dedicated machine at rest."""
+    return {
+        "proc/cpuinfo": CPUINFO.format(hypervisor=""),
+        "proc/loadavg": "0.02 0.01 0.00 1/100 4242\n",
+        "proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable: 8388608 kB\nSwapTotal: 1024 kB\nSwapFree: 1024 kB\n",
+        "proc/stat": "cpu  900 0 50 9000 0 0 0 0 0 0\ncpu0 1 2 3\n",
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance\n",
+        "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "performance\n",
+        "sys/devices/system/cpu/intel_pstate/no_turbo": "1\n",
+        "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "0\n",
+    }
+
+
+def disturbed_files():
+    """A busy, hot, swapping guest with a quota."""
+    return {
+        "proc/cpuinfo": CPUINFO.format(hypervisor=" hypervisor"),
+        "proc/loadavg": "3.50 1.0 0.5 1/100 4242\n",
+        "proc/meminfo": "MemAvailable: 1024 kB\nSwapTotal: 2097152 kB\nSwapFree: 1048576 kB\n",
+        "proc/stat": "cpu  500 0 0 450 0 0 0 50 0 0\n",
+        "sys/class/dmi/id/sys_vendor": "ACME\n",
+        "sys/class/dmi/id/product_name": "Cloud\n",
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
+        "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "performance\n",
+        "sys/devices/system/cpu/cpufreq/boost": "1\n",
+        "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "3\n",
+        "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count": "4\n",
+        "sys/fs/cgroup/cpu.max": "50000 100000\n",
+        "sys/fs/cgroup/cpu.stat": "usage_usec 1\nnr_periods 9\nnr_throttled 6\n",
+    }
+
+
+def no_programs(_command):
+    return None
+
+
+def nvidia_smi(reasons, processes="", known_field="clocks_event_reasons.active"):
+    """A driver with one GPU, that knows one of the two names of the reasons' field."""
+
+    def run(command):
+        if command[1].startswith("--query-compute-apps"):
+            return processes
+        if known_field not in command[1]:
+            return None
+        return f"NVIDIA H200, 570.1, 1200, 1980, 84, 699.90, 700.00, {reasons}\n"
+
+    return run
+
+
+def subjects(known):
+    return [finding.subject for finding in doctor.findings({**known, "speed": STEADY}, threads=1)]
+
+
+def test_a_quiet_machine_gets_no_findings(tmp_path):
+    """Nothing is held against a machine at rest."""
+    write(tmp_path, quiet_files())
+
+    assert subjects(facts.gather(tmp_path, no_programs)) == []
+
+
+def test_a_machine_that_tells_nothing_gets_no_findings(tmp_path):
+    """Containers hide most files: what is unknown is not a finding."""
+    assert subjects(facts.gather(tmp_path, no_programs)) == []
+
+
+def test_a_disturbed_machine_gets_all_findings(tmp_path, monkeypatch):
+    """Every disturbance that files can show is found."""
+    write(tmp_path, disturbed_files())
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
+    known = facts.gather(tmp_path, no_programs)
+
+    assert subjects(known) == [
+        "governor",
+        "turbo",
+        "heat",
+        "quota",
+        "load",
+        "swap",
+        "virtual machine",
+        "stolen time",
+    ]
+    assert known["governors"] == {"powersave": 1, "performance": 1}
+    assert (known["cpu_throttle_count"], known["swap_used_mb"], known["steal_share"]) == (7, 1024, 0.05)
+    assert (known["quota_cpus"], known["usable_cpus"], known["quota_throttled"]) == (0.5, 1, 6)
+    assert known["virtual_machine"] == "ACME Cloud"
+
+
+def test_more_threads_than_cpus_is_a_finding(tmp_path, monkeypatch):
+    """Threads that are asked for are compared with what affinity and quota leave."""
+    write(tmp_path, quiet_files())
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
+    (finding,) = doctor.findings({**facts.gather(tmp_path, no_programs), "speed": STEADY}, threads=16)
+
+    assert finding.found == (
+        "16 emulator threads are wanted, 2 CPUs are usable (affinity 2, cgroup quota none): 2 threads will be used"
+    )
+
+
+@pytest.mark.parametrize("field", facts.GPU_REASON_FIELDS)
+def test_a_throttled_gpu_is_found_with_old_and_new_drivers(tmp_path, field):
+    """Reasons are a bit mask; idling (bit 0) is none of them."""
+    write(tmp_path, quiet_files())
+    known = facts.gather(tmp_path, nvidia_smi("0x0000000000000045", known_field=field))
+    (finding,) = doctor.findings({**known, "speed": STEADY}, threads=1)
+
+    assert finding.found == (
+        "NVIDIA H200 runs at 1200.0 of 1980.0 MHz, held back by power limit and temperature (hardware) "
+        "(84.0 C, 699.9 of 700.0 W)"
+    )
+
+
+@pytest.mark.parametrize("reasons", ["0x0000000000000001", "[N/A]"])
+def test_an_idle_gpu_is_no_finding(tmp_path, reasons):
+    """Low clocks of an idle GPU, or of one that does not tell, are not throttling."""
+    write(tmp_path, quiet_files())
+
+    assert subjects(facts.gather(tmp_path, nvidia_smi(reasons))) == []
+
+
+def test_other_processes_on_the_gpu_are_found(tmp_path):
+    """Each is named with its id."""
+    write(tmp_path, quiet_files())
+    known = facts.gather(tmp_path, nvidia_smi("0x0", processes="77, /opt/train, v2\n"))
+    (finding,) = doctor.findings({**known, "speed": STEADY}, threads=1)
+
+    assert (finding.subject, finding.found) == ("GPU processes", "/opt/train, v2 (77)")
+
+
+def clock_of(durations):
+    """A clock whose successive pairs of reads are `durations` apart."""
+    for duration in durations:
+        yield 0.0
+        yield duration
+
+
+def test_an_unsteady_clock_is_probed_again_and_kept_with_a_flag():
+    """Public case 53: bounded tries, a result that is kept and flagged, never nothing."""
+    clock = clock_of([1.0, *[1.2] * 9] * facts.PROBE_TRIES)
+
+    assert facts.probe_speed(lambda: None, lambda: next(clock)) == {"drift": 0.2, "tries": 3, "steady": False}
+
+
+def test_a_steady_second_try_is_enough():
+    """One disturbed probe is not a drift."""
+    clock = clock_of([1.0, *[1.2] * 9, *[1.0] * 10])
+
+    assert facts.probe_speed(lambda: None, lambda: next(clock)) == {"drift": 0.0, "tries": 2, "steady": True}
+
+
+def test_drift_is_a_finding(tmp_path):
+    """An unsteady machine is told so."""
+    known = {**facts.gather(tmp_path, no_programs), "speed": {"drift": 0.2, "tries": 3, "steady": False}}
+
+    assert [finding.subject for finding in doctor.findings(known, threads=1)] == ["frequency drift"]
+
+
+def test_identity_is_what_comparable_results_share(tmp_path):
+    """Clocks and load may differ between two runs, the hardware may not."""
+    write(tmp_path, quiet_files())
+    before = facts.gather(tmp_path, nvidia_smi("0x0"))
+    write(tmp_path, {"proc/loadavg": "2.0 0 0 1/1 1\n"})
+    after = facts.gather(tmp_path, nvidia_smi("0x4"))
+
+    assert facts.identity(before) == facts.identity(after)
+    assert facts.identity(before)["gpus"] == ["NVIDIA H200"]
+    assert facts.identity(before) != facts.identity(facts.gather(tmp_path, no_programs))
+
+
+def test_the_command_runs_here(tmp_path, capsys):
+    """On the real machine: exit code 0, facts and findings in print and in JSON."""
+    path = tmp_path / "doctor.json"
+
+    assert doctor.run(argparse.Namespace(threads=4096, json=path)) == 0
+    written = json.loads(path.read_text())
+    assert written["facts"]["num_cpus"] >= 1
+    assert "threads" in [finding["subject"] for finding in written["findings"]]
+    assert "4096 emulator threads are wanted" in capsys.readouterr().out

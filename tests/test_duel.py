@@ -1,0 +1,472 @@
+"""The duel with scripted stacks: order, verdicts, exit codes, stops and resumes; and one through real processes."""
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ale_velocity import cli, facts
+from ale_velocity.duel import command, contest, report, stacks
+from ale_velocity.errors import VelocityError
+from ale_velocity.measure import PROTOCOLS
+
+MANIFEST = Path(__file__).parent.parent / "releases.toml"
+JITTER = (0.0, 0.004, -0.003, 0.002, -0.004, 0.003, -0.001, 0.001, -0.002, 0.0)
+
+
+class FakeStack:
+    """A stack whose processes have scripted rates; `log` gets a line a process."""
+
+    def __init__(self, name, rate, log, gap=None):
+        self.name = name
+        self.pins = (f"ale-py=={rate}",)
+        self.rate = rate
+        self.log = log
+        self.gap = gap
+        self.count = 0
+
+    def measure(self, cell):
+        """Return two windows, the best of which is the rate, with some jitter."""
+        self.log.append((self.name, cell.loop))
+        if self.gap:
+            return {"cell": {}, **self.gap}
+        rate = self.rate(self.count) if callable(self.rate) else self.rate * math.exp(JITTER[self.count % len(JITTER)])
+        self.count += 1
+        return {"samples": [rate, 0.9 * rate], "cpu_samples": [rate / 2, rate / 2], "facts": {"device": "none"}}
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """A machine with known facts."""
+    known = {"name": "here", "cpu": "Fast CPU", "num_cpus": 2, "usable_cpus": 2, "gpus": []}
+    monkeypatch.setattr(facts, "gather", lambda: known)
+    return known
+
+
+def options(tmp_path, *words):
+    parser = argparse.ArgumentParser()
+    command.add_command(parser.add_subparsers())
+    return parser.parse_args(["duel", "old", "new", "--loops", "step", "--json", str(tmp_path / "d.json"), *words])
+
+
+def fight(tmp_path, before, after, *words):
+    arguments = options(tmp_path, *words)
+    return command.fight(arguments, (before, after), tmp_path / "d.json")
+
+
+def stacks_of(before=1000.0, after=1000.0, gap=None):
+    log = []
+    return FakeStack("old", before, log, gap), FakeStack("new", after, log), log
+
+
+@pytest.mark.usefixtures("here")
+def test_order_flips_from_pair_to_pair(tmp_path):
+    """Fresh processes alternate, and each stack is first in every second pair, cell by cell."""
+    before, after, log = stacks_of()
+    fight(tmp_path, before, after, "--pairs", "2", "--loops", "step", "send_recv")
+
+    assert log == [
+        ("old", "step"),
+        ("new", "step"),
+        ("old", "send_recv"),
+        ("new", "send_recv"),
+        ("new", "step"),
+        ("old", "step"),
+        ("new", "send_recv"),
+        ("old", "send_recv"),
+    ]
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("after", "code", "says"),
+    [
+        (1100.0, 0, "ratio 1.100 (95% interval 1.100 to 1.100, 10 pairs): faster"),
+        (900.0, 1, "ratio 0.900 (95% interval 0.900 to 0.900, 10 pairs): slower"),
+        (1000.0, 0, "same within 0.1%"),
+        (lambda count: 1060.0 if count % 2 else 950.0, 3, "inconclusive: needs about "),
+    ],
+)
+def test_verdicts_and_exit_codes(tmp_path, capsys, after, code, says):
+    """Each verdict has its words and its exit code."""
+    before, after, _ = stacks_of(after=after)
+
+    assert fight(tmp_path, before, after) == code
+    assert says in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("here")
+def test_both_measures_are_printed_and_one_decides(tmp_path, capsys):
+    """Wall and CPU time both have a row."""
+    before, after, _ = stacks_of(after=900.0)
+
+    assert fight(tmp_path, before, after, "--measure", "cpu") == 1
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("emulator")]
+    assert rows == [
+        "emulator step n=8, env-steps/s: old 1,000, new 900",
+        "emulator step n=8, env-steps/CPU-s: old 500, new 450",
+    ]
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("codes", "combined"),
+    [
+        ({"step": 1.1, "send_recv": 0.9}, 1),
+        ({"step": 1.1, "send_recv": None}, 3),
+        ({"step": 0.9, "send_recv": None}, 1),
+    ],
+)
+def test_cells_combine(tmp_path, codes, combined):
+    """Any slower cell decides; else any inconclusive one."""
+
+    class ByLoop(FakeStack):
+        def measure(self, cell):
+            """Return the loop's rate: scripted, or one that jumps."""
+            change = codes[cell.loop]
+            self.rate = (lambda count: 700.0 if count % 4 < 2 else 1400.0) if change is None else 1000.0 * change
+            return super().measure(cell)
+
+    before, _, log = stacks_of()
+
+    assert fight(tmp_path, before, ByLoop("new", 1.0, log), "--loops", "step", "send_recv") == combined
+
+
+@pytest.mark.usefixtures("here")
+def test_a_drifting_machine_does_not_decide(tmp_path):
+    """Public case 58: on a machine that loses 1% a minute, alternating is within 1% of the truth.
+
+    All of one stack before all of the other is not.
+    """
+    minute = 0
+
+    def slowing(truth):
+        def rate(_count):
+            nonlocal minute
+            minute += 1
+            return truth * 0.99**minute
+
+        return rate
+
+    before, after, _ = stacks_of(slowing(1000.0), slowing(1050.0))
+    fight(tmp_path, before, after)
+    results = [pair["results"] for pair in json.loads((tmp_path / "d.json").read_text())["pairs"]]
+    ratio = math.exp(sum(math.log(new["samples"][0] / old["samples"][0]) for old, new in results) / len(results))
+
+    assert ratio == pytest.approx(1.05, rel=0.01)
+    assert pytest.approx(0.95, rel=0.01) == 1.05 * 0.99**10  # ten minutes of A, then ten of B: wrong by 10%
+
+
+@pytest.mark.usefixtures("here")
+def test_progress_tells_the_time_left(tmp_path):
+    """Ten seconds a process: after the first of three pairs, two pairs of 20 s are left."""
+    before, after, _ = stacks_of()
+    one = contest.Contest((before, after), command._cells(options(tmp_path)), {}, {})
+    now, lines = iter([0.0, 20.0, 40.0, 60.0]), []
+    one.run(3, tmp_path / "d.json", lines.append, clock=lambda: next(now))
+
+    assert lines[0] == "pair 1/3 emulator step n=8: old 1,000, new 1,000 env-steps/s; about 40 s left"
+    assert [line.rpartition("; ")[2] for line in lines[1:]] == ["about 20 s left", "about 0 s left"]
+
+
+@pytest.mark.usefixtures("here")
+def test_interrupt_keeps_pairs_and_resume_goes_on(tmp_path, capsys):
+    """Ctrl-C in the third pair keeps two; resuming measures the others only, in their own order."""
+    before, after, log = stacks_of(after=900.0)
+
+    def interrupted(count):
+        if count == 2:
+            raise KeyboardInterrupt
+        return 900.0
+
+    after.rate = interrupted
+
+    assert fight(tmp_path, before, after, "--pairs", "4") == 130
+    assert f"--resume {tmp_path / 'd.json'}" in capsys.readouterr().err
+    assert len(json.loads((tmp_path / "d.json").read_text())["pairs"]) == 2
+
+    log.clear()
+    after.rate, after.count = 900.0, 0
+    arguments = options(tmp_path, "--pairs", "4")
+    arguments.resume = tmp_path / "d.json"
+
+    assert command.fight(arguments, (before, after), arguments.resume) == 1
+    assert [name for name, _ in log] == ["old", "new", "new", "old"]
+    kept = json.loads((tmp_path / "d.json").read_text())
+    assert [pair["pair"] for pair in kept["pairs"]] == [0, 1, 2, 3]
+    assert len(kept["starts"]) == 2
+
+
+@pytest.mark.usefixtures("here")
+def test_a_complete_duel_has_nothing_left_to_do(tmp_path, capsys):
+    """Public case 57: resuming a complete duel measures nothing and says the same; more pairs may be added."""
+    before, after, log = stacks_of(after=900.0)
+    fight(tmp_path, before, after, "--pairs", "3")
+    first = capsys.readouterr().out
+    log.clear()
+    arguments = options(tmp_path, "--pairs", "3")
+    arguments.resume = tmp_path / "d.json"
+
+    assert command.fight(arguments, (before, after), arguments.resume) == 1
+    assert capsys.readouterr().out == first
+    assert log == []
+    arguments.pairs = 4
+    assert command.fight(arguments, (before, after), arguments.resume) == 1
+    assert len(log) == 2
+
+
+@pytest.mark.usefixtures("here")
+def test_interrupt_before_the_first_pair(tmp_path):
+    """Nothing was measured, so nothing is printed."""
+
+    def interrupted(_count):
+        raise KeyboardInterrupt
+
+    before, after, _ = stacks_of(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fight(tmp_path, before, after)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"machine": "there"}, "it is another machine's: name is 'there' there, 'here' here"),
+        ({"pins": ("ale-py==9",)}, r"its stacks are others: pins is \['ale-py==1000.0'\] there, \['ale-py==9'\] here"),
+        ({"protocol": "quick"}, "its cells are others: protocol is {'name': 'standard'"),
+        ({"loops": ["step", "send_recv"]}, "its cells are others: 1 there, 2 here"),
+    ],
+)
+def test_resume_refuses_what_does_not_match(tmp_path, change, reason):
+    """Pairs of another machine, of other stacks, of other cells do not mix."""
+    before, after, _ = stacks_of()
+    fight(tmp_path, before, after, "--pairs", "1")
+    path = tmp_path / "d.json"
+    if "machine" in change:
+        kept = json.loads(path.read_text())
+        kept["machine"]["name"] = change["machine"]
+        path.write_text(json.dumps(kept))
+    after.pins = change.get("pins", after.pins)
+    arguments = options(tmp_path, "--protocol", change.get("protocol", "standard"))
+    arguments.loops = change.get("loops", arguments.loops)
+    arguments.resume = path
+
+    with pytest.raises(VelocityError, match=reason):
+        command.fight(arguments, (before, after), path)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("text", ["", "{}", "[1]"])
+def test_resume_refuses_other_files(tmp_path, text):
+    """A file that is no duel's is named."""
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    before, after, _ = stacks_of()
+    arguments = options(tmp_path)
+    arguments.resume = path
+
+    with pytest.raises(VelocityError, match=r"other\.json cannot be resumed, it is not a duel's file"):
+        command.fight(arguments, (before, after), path)
+
+
+@pytest.mark.usefixtures("here")
+def test_nothing_measured_is_an_error(tmp_path):
+    """Public case 11: no result is neither the same nor slower, and the reason is told."""
+    before, after, log = stacks_of(gap={"reason": "ale-py 0.10.2 has no AtariVectorEnv", "failed": False})
+
+    with pytest.raises(VelocityError, match=r"nothing measured\nemulator step n=8: old: ale-py 0\.10\.2 has no"):
+        fight(tmp_path, before, after)
+    assert log == [("old", "step")]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_failed_cell_is_an_error_beside_good_ones(tmp_path, capsys):
+    """What was measured is printed, and the exit code says that not all was."""
+
+    class FailsOnce(FakeStack):
+        def measure(self, cell):
+            """Fail in one loop."""
+            self.gap = {"reason": "broke", "failed": True} if cell.loop == "step" else None
+            return super().measure(cell)
+
+    before, _, log = stacks_of()
+
+    assert fight(tmp_path, before, FailsOnce("new", 1100.0, log), "--loops", "step", "send_recv") == 2
+    out = capsys.readouterr().out
+    assert "emulator send_recv n=8, env-steps/s: old 1,000, new 1,100" in out
+    assert "not measured: emulator step n=8: new: broke" in out
+    assert log.count(("new", "step")) == 1
+
+
+@pytest.mark.usefixtures("here")
+def test_cpu_time_that_means_nothing_is_not_judged(tmp_path, capsys):
+    """On a GPU the CPU row is n/a with the reason, and cannot be what decides."""
+
+    class OnGpu(FakeStack):
+        def measure(self, cell):
+            """Say that the learner ran on a GPU."""
+            return {**super().measure(cell), "facts": {"device": "cuda"}}
+
+    def both():
+        return OnGpu("old", 1000.0, []), OnGpu("new", 1100.0, [])
+
+    assert fight(tmp_path, *both()) == 0
+    assert "env-steps/CPU-s: n/a: CPU time leaves out the work of the GPU" in capsys.readouterr().out
+    with pytest.raises(VelocityError, match=r"nothing measured\nCPU time leaves out"):
+        fight(tmp_path, *both(), "--measure", "cpu")
+
+
+@pytest.mark.usefixtures("here")
+def test_repeated_duels_of_one_stack_count_false_verdicts(tmp_path, capsys):
+    """Six duels of two pairs, one of which a lucky stack wins: the rate has its interval, the machine its spread."""
+
+    def lucky(count):
+        return 3000.0 if count in (2, 3) else 1000.0 * math.exp(JITTER[count % 10])
+
+    log = []
+    one, two = FakeStack("old", 1000.0, log), FakeStack("old", lucky, log)
+
+    assert fight(tmp_path, one, two, "--pairs", "2", "--repeat", "6") == 0
+    assert (
+        "emulator step n=8, env-steps/s:\n"
+        "    false verdicts in 6 duels of 2 pairs: 1, 16.7% (95% interval 0.4% to 64.1%)\n"
+        "    spread between processes 31.0%, between the ratios of pairs 42.8%\n"
+    ) in capsys.readouterr().out
+    assert len(log) == 24
+
+
+def test_json_has_every_window(tmp_path, here):
+    """The file holds stacks, cells, machine, facts, and both results of every pair."""
+    before, after, _ = stacks_of()
+    fight(tmp_path, before, after, "--pairs", "1")
+    kept = json.loads((tmp_path / "d.json").read_text())
+
+    assert kept["stacks"] == [{"name": "old", "pins": ["ale-py==1000.0"]}, {"name": "new", "pins": ["ale-py==1000.0"]}]
+    assert kept["machine"] == facts.identity(here)
+    assert kept["cells"][0]["protocol"]["name"] == "standard"
+    assert [result["samples"] for result in kept["pairs"][0]["results"]] == [[1000.0, 900.0], [1000.0, 900.0]]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["ale-py-0.12.1", "ale-py-0.12.9"], "no release 'ale-py-0.12.9'; did you mean ale-py-0.12"),
+        (["ale-py-0.12.1", "ale-py-0.12.0", "--repeat", "9"], "needs one stack twice"),
+        (["ale-py-0.12.1", "ale-py-0.12.0", "--json", "/no/where.json"], "there is no folder /no"),
+        (["installed", "installed", "--resume", "x", "--json", "y"], "leave --json out"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_runs(capsys, words, message):
+    """One message, exit code 2."""
+    assert cli.main(["duel", *words, "--manifest", str(MANIFEST)]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--pairs", "0"], ["--pairs", "few"], ["--same-within", "0"], ["--counts", "-1"]])
+def test_bad_numbers_are_refused(capsys, words):
+    """Zero pairs measure nothing."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["duel", "installed", "installed", *words])
+    assert stop.value.code == 2
+    assert words[0] in capsys.readouterr().err
+
+
+def manifest_of(path, requirement, python=">=3.10"):
+    path.write_text(
+        '[series.ale-py]\npackage = "ale-py"\nheld = {}\nreleases = [\n'
+        f'{{ version = "1.0", date = 2024-01-01T00:00:00Z, python = "{python}", requirement = "{requirement}" }},\n]\n'
+    )
+    return path
+
+
+def test_a_stack_that_does_not_install_gives_pips_reason(tmp_path, monkeypatch):
+    """Pip's last lines are the error; the half-made environment is made again next time."""
+    monkeypatch.setattr(stacks, "HARNESS", "pip")
+    path = manifest_of(tmp_path / "releases.toml", f"ale-py @ file://{tmp_path}/ale_py-1.0-py3-none-any.whl")
+
+    with pytest.raises(VelocityError, match=r"(?s)ale-py-1\.0-py\d+ does not install:.*ale_py-1\.0"):
+        stacks.prepare(["ale-py-1.0"], path, lambda _line: None)
+    assert not list((tmp_path / ".asv" / "duel").glob("ale-py*/stack.json"))
+
+
+def test_a_stack_for_another_python_is_refused(tmp_path):
+    """The release's own limit is told before pip runs."""
+    path = manifest_of(tmp_path / "releases.toml", "ale-py==1.0", python=">=9")
+
+    with pytest.raises(VelocityError, match=r"ale-py-1\.0 needs Python >=9, this is"):
+        stacks.prepare(["ale-py-1.0"], path, lambda _line: None)
+
+
+def test_a_process_refuses_another_stack(tmp_path):
+    """A process that does not find its pins measures nothing, and says which."""
+    pytest.importorskip("ale_py")
+    stack = stacks.Stack("wrong", (sys.executable,), ("ale-py==0.0.1",))
+    (cell,) = command._cells(options(tmp_path))
+    result = stack.measure(cell)
+
+    assert result["failed"]
+    assert "pins ale-py==0.0.1, installed is ale-py" in result["reason"]
+
+
+def test_a_real_duel_of_the_installed_stack(tmp_path, capfd):
+    """Two pairs of real processes: windows of both, CPU time, and the machine's spread."""
+    pytest.importorskip("ale_py.vector_env")
+    path = tmp_path / "duel.json"
+    words = ["--pairs", "2", "--protocol", "quick", "--loops", "step", "--counts", "1", "--json", str(path)]
+
+    assert cli.main(["duel", "installed", "installed", *words, "--manifest", str(MANIFEST)]) in (0, 1, 3)
+    kept = json.loads(path.read_text())
+    assert [pair["first"] for pair in kept["pairs"]] == [0, 1]
+    windows = [len(result["windows"]) for pair in kept["pairs"] for result in pair["results"]]
+    assert windows == [PROTOCOLS["quick"].reps] * 4
+    assert any(pin.startswith("ale-py==") for pin in kept["stacks"][0]["pins"])
+    out, err = capfd.readouterr()
+    assert "env-steps/CPU-s" in out
+    assert "spread between processes" in out
+    assert "pair 2/2 emulator step n=1" in err
+
+
+def test_units_and_samples_belong_together():
+    """Each measure has a unit and samples."""
+    assert report.UNITS.keys() == report.SAMPLES.keys()
+
+
+def test_a_stack_layer_sees_what_its_series_holds(tmp_path, monkeypatch):
+    """Layers see the held packages below them, their own first, and neither the caller's path nor its packages."""
+    made = []
+
+    def pip_into(command, _failure):
+        if "pip" not in command:
+            return real_run(command, _failure)
+        folder = stacks._site_packages(Path(command[0]).parent.parent)
+        made.append(command[command.index("--disable-pip-version-check") + 1 :])
+        already = made[0] if len(made) > 1 else []
+        for requirement in set(made[-1]) - set(already):
+            name, _, version = requirement.partition("==")
+            (folder / f"{name}.py").write_text(f"here = {version!r}\n")
+        return None
+
+    real_run = stacks._run
+    monkeypatch.setattr(stacks, "_run", pip_into)
+    manifest = tmp_path / "releases.toml"
+    manifest.write_text(
+        '[series.s]\npackage = "moving"\nheld = { heavy = "1.0" }\nreleases = [\n'
+        '{ version = "2.0", date = 2024-01-01T00:00:00Z },\n{ version = "3.0", date = 2024-01-02T00:00:00Z },\n]\n'
+    )
+    two, three = stacks.prepare(["s-2.0", "s-3.0"], manifest, lambda _line: None)
+
+    assert made == [["heavy==1.0", "packaging>=24"], ["moving==2.0", "heavy==1.0"], ["moving==3.0", "heavy==1.0"]]
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "moving.py").write_text("here = 'elsewhere'\n")
+    for stack, version in ((two, "2.0"), (three, "3.0")):
+        code = "import moving, heavy, ale_velocity; print(moving.here, heavy.here)"
+        seen = subprocess.run([*stack.interpreter, "-c", code], capture_output=True, text=True, check=True)
+        assert seen.stdout == f"{version} 1.0\n"
+
+    made.clear()
+    stacks.prepare(["s-2.0", "s-3.0"], manifest, lambda _line: None)
+    assert made == []
