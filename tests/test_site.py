@@ -158,6 +158,14 @@ def test_a_gain_and_a_loss_have_their_colours(browser):
     steps = browser.table("#trend .steps table")
     assert [row[1:4] for row in steps[1:3]] == [["step", "0.11.1", "0.11.2"], ["step", "0.12.0", "0.12.1"]]
     assert [row[0].split()[0] for row in steps[1:3]] == ["faster", "slower"]
+    trend = browser.table("#trend table:not(.steps *)")
+    assert [row[0] for row in trend[2:7]] == list(PLANTED)
+    chosen = "machine=vm&env-ALE_VELOCITY_GAME=pong&env-ALE_VELOCITY_PROTOCOL=standard&branch=ale-py"
+    browser.get(f"index.html#/summarylist?{chosen}")
+    browser.until("return document.querySelectorAll('#summarylist-body td').length")
+    colours = """return [...document.querySelectorAll('#summarylist-body td.change')].filter(
+        cell => cell.textContent).map(cell => getComputedStyle(cell).backgroundColor)"""
+    assert set(browser.driver.execute_script(colours)) == {"rgb(255, 221, 221)"}  # asv's red: the last change is a loss
     browser.get("overview.html")
     for heading, word in (("Losses", "slower"), ("Gains", "faster")):
         first = browser.driver.find_element("xpath", f"//h2[text()='{heading}']/following::tbody[1]//span")

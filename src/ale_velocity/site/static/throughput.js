@@ -338,7 +338,7 @@ function drawTrend(view) {
       text: points.map((p) => `${safe(curve.label)}, ${safe(p.release.name)}: ${rate(value(p, "mean"))} ± ${rate(value(p, "half_width"))} ${unit}`),
     });
     for (const p of points.filter((one) => one.row)) {
-      table.push([p.release.version, p.release.date, curve.label, p.row.mean, p.row.half_width, verdictText(p.row, view), p.row.reason]);
+      table.push([link(p.release.page, p.release.version), p.release.date, curve.label, p.row.mean, p.row.half_width, verdictText(p.row, view), p.row.reason]);
       if (["faster", "slower"].includes(p.row.verdict)) {
         const gain = p.row.verdict === "faster";
         marks.push({ x: p.position, y: p.row.mean, gain, text: `${gain ? "▲" : "▼"} ${percent(p.row.ratio)}` });
@@ -568,7 +568,7 @@ const ACTIONS = {
   },
   csv(section) {
     const quote = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const text = section.rows.map((row) => row.map((cell) => quote(String(cell ?? ""))).join(",")).join("\n");
+    const text = section.rows.map((row) => row.map((cell) => quote(String(cell?.textContent ?? cell ?? ""))).join(",")).join("\n");
     const address = URL.createObjectURL(new Blob([`${text}\n`], { type: "text/csv" }));
     element("a", { href: address, download: `${section.dataset.name}.csv` }).click();
     URL.revokeObjectURL(address);
