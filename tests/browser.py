@@ -68,7 +68,7 @@ class Browser:
 
     def settle(self) -> None:
         """Wait until the page's data are in and drawn."""
-        self.until("return document.readyState === 'complete' && !document.querySelector('#message:not([hidden])')")
+        self.until("return document.readyState === 'complete' && !document.querySelector('[aria-busy=true]')")
 
     def until(self, script: str) -> None:
         """Wait until a script returns something true."""

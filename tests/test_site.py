@@ -328,6 +328,22 @@ def test_the_first_view_is_small(browser):
     assert 0 < sum(size for _, size in browser.requests()) < 3e6
 
 
+def test_a_site_without_results_says_so(tree, tmp_path):
+    """A benchmark list and a machine, nothing measured yet."""
+    empty = ResultsTree(tmp_path)
+    empty.add_machine("vm")
+    shutil.copytree(tree.folder / ".asv" / "npm", tmp_path / ".asv" / "npm")
+    assert empty.asv("publish").returncode == 0
+    browser = Browser(tmp_path / "html")
+    try:
+        for page in ("throughput.html", "overview.html"):
+            browser.get(page)
+            assert "There are no results yet" in browser.driver.find_element("css selector", "main").text
+            assert browser.errors() == []
+    finally:
+        browser.close()
+
+
 def test_publish_warns_of_old_results(tree, tmp_path):
     """And of stored results that belong to no release or to another version of their benchmark."""
     old = ResultsTree(tmp_path)

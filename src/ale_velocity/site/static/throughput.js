@@ -59,7 +59,7 @@ let drawing = 0; // the number of the newest drawing: an older one that is still
 function start(data) {
   index = data;
   if (index.files.length === 0) {
-    say("There are no results yet: run asv, then publish again.");
+    giveUp("There are no results yet: run asv, then publish again.");
     return;
   }
   for (const button of document.querySelectorAll("button[data-action]")) {
@@ -105,6 +105,8 @@ function preferred(field, options, candidates) {
 
 async function draw() {
   const mine = ++drawing;
+  const charts = document.getElementById("charts");
+  charts.setAttribute("aria-busy", "true");
   const state = readState();
   const { file, pickers } = chooseFile(state);
   const ceilings = index.files.filter((other) => isCeilingOf(other, file));
@@ -113,7 +115,7 @@ async function draw() {
     curves = readCurves(await aleVelocity.load(String(file.file)));
     limits = await Promise.all(ceilings.map(async (other) => readCurves(await aleVelocity.load(String(other.file)))));
   } catch (error) {
-    say(error.message);
+    giveUp(error.message);
     return;
   }
   if (mine !== drawing) {
@@ -134,10 +136,15 @@ async function draw() {
     curves: limits[i],
   }));
   say("");
-  document.getElementById("charts").hidden = false;
-  drawThroughput(view);
-  drawSpeedup(view);
-  drawTrend(view);
+  charts.hidden = false;
+  for (const drawChart of [drawThroughput, drawSpeedup, drawTrend]) {
+    drawChart(view);
+    await new Promise((resolve) => setTimeout(resolve)); // show it before the next one is made
+    if (mine !== drawing) {
+      return;
+    }
+  }
+  charts.setAttribute("aria-busy", "false");
 }
 
 function isCeilingOf(other, file) {
@@ -630,6 +637,11 @@ function showMissing(section, view) {
 
 function caption(section, text) {
   section.querySelector(".caption").textContent = text;
+}
+
+function giveUp(reason) {
+  say(reason);
+  document.getElementById("charts").setAttribute("aria-busy", "false");
 }
 
 function say(text) {
