@@ -86,6 +86,7 @@ def _record(values: dict[str, Any]) -> None:
     if records := os.environ.get(PREFIX + "RECORDS"):
         run = {
             "command": os.environ.get(PREFIX + "COMMAND"),
+            "benchmark": os.environ.get(PREFIX + "BENCHMARK"),
             "commit": os.environ.get("ASV_COMMIT"),
             "environment": os.environ.get("ASV_ENV_NAME"),
         }

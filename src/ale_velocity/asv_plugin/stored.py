@@ -85,12 +85,13 @@ def _points(
     samples = result.get_result_samples(key, params)
     if not params:
         values, samples = values or [None], samples or [None]
-    for combination, value, windows in zip(itertools.product(*params), values, samples, strict=True):
+    for place, (combination, value, windows) in enumerate(
+        zip(itertools.product(*params), values, samples, strict=True)
+    ):
         words = tuple(zip(benchmark["param_names"], (word.strip("'") for word in combination), strict=True))
         line = Line(series, setup, key, words)
-        cell = (dict(words).get("loop"), dict(words).get("num_envs"))
-        # The module of a benchmark is named after its agent.
-        record = cells.get((result.commit_hash, result.env_name, key.split(".")[0], *cell), {})
+        cell = f"{key}-{place}" if params else key  # asv's name for it
+        record = cells.get((result.commit_hash, result.env_name, cell), {})
         if value is None or math.isnan(value):
             status = "failed" if value is None else "n/a"
             yield Point(line, release, benchmark["unit"], status, reason=record.get("reason", ""))
@@ -131,13 +132,8 @@ def _parsed(line: str) -> Record | None:
 
 
 def _newest(records: list[Record]) -> dict[Any, Record]:
-    """Return the newest record of each cell, by commit, environment, agent, loop and number of envs."""
-    newest = {}
-    for record in records:
-        cell = record["cell"]
-        key = (record["commit"], record["environment"], cell["agent"], cell["loop"], str(cell["num_envs"]))
-        newest[key] = record
-    return newest
+    """Return the newest record of each cell, by commit, environment, and benchmark with the place of its parameters."""
+    return {(record["commit"], record["environment"], record.get("benchmark")): record for record in records}
 
 
 def _machine(path: Path, cells: dict[Any, Record]) -> Machine:

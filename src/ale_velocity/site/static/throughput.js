@@ -7,7 +7,7 @@ const ALL = "all";
 
 // Pickers that choose a data file, in the order in which a choice narrows what the later ones offer.
 const FILE_PICKERS = [
-  ["benchmark", "Agent"],
+  ["benchmark", "Agent and learner"],
   ["game", "Game"],
   ["series", "Series"],
   ["machine", "Machine"],
@@ -97,7 +97,8 @@ function chooseFile(state) {
 function preferred(field, options, candidates) {
   const measured = (option) =>
     candidates.filter((file) => file[field] === option).reduce((sum, file) => sum + file.measured, 0);
-  const isTraining = (option) => field === "benchmark" && /training/i.test(option);
+  const isTraining = (option) =>
+    field === "benchmark" && /training/i.test(option) && index.benchmarks[option].unit === "env-steps/s";
   return [...options].sort((a, b) => isTraining(b) - isTraining(a) || measured(b) - measured(a))[0];
 }
 
@@ -147,10 +148,12 @@ async function draw() {
   charts.setAttribute("aria-busy", "false");
 }
 
+// The emulator limits every loop, the learner alone is the eager DQN loop's.
 function isCeilingOf(other, file) {
   const alike = FILE_PICKERS.every(([field]) => field === "benchmark" || other[field] === file[field]);
   const unit = (one) => index.benchmarks[one.benchmark].unit;
-  return alike && other !== file && /\.(Emulator|Learner)Only\./.test(other.benchmark) && unit(other) === unit(file);
+  const limits = /\.DqnTraining\./.test(file.benchmark) ? /\.(Emulator|Learner)Only\./ : /\.EmulatorOnly\./;
+  return alike && other !== file && limits.test(other.benchmark) && unit(other) === unit(file);
 }
 
 // Returns the curves of a data file: lines that differ in num_envs only, as { label, params, constants, cells },
