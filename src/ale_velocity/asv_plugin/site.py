@@ -36,15 +36,17 @@ OUR_NAVIGATION = """
 	<li><a href="throughput.html">Throughput</a></li>"""
 NUMERIC = "(function (a, b) { return a - b; })"
 NATURAL_SORT = "{string: function (a, b) { return a.localeCompare(b, 'en', {numeric: true}); }}"
-UNIT_DIRECTION = "($.asv.main_json.directions[unit] || '')"
+GRAPH_UNIT = "$.asv.main_json.benchmarks[current_benchmark].unit"
+DIRECTION = "($.asv.main_json.directions[{}] || '')"
 
 EDITS = (
     # Commits are revision numbers; asv sorts them as text.
     Edit("graphdisplay.js", "revisions.sort()", f"revisions.sort{NUMERIC}"),
     Edit("graphdisplay.js", "benchmark_param_selection[0].sort()", f"benchmark_param_selection[0].sort{NUMERIC}"),
     # Axes and lists say which way is better.
-    Edit("graphdisplay.js", "unit_name = unit;", f"unit_name = unit + {UNIT_DIRECTION};"),
-    Edit("summarylist.js", "$('<span/>').text(value)", f"$('<span/>').text(value + {UNIT_DIRECTION})"),
+    Edit("graphdisplay.js", "unit_name = unit;", f"unit_name = unit + {DIRECTION.format('unit')};"),
+    Edit("graphdisplay.js", f"Label = {GRAPH_UNIT};", f"Label = {GRAPH_UNIT} + {DIRECTION.format(GRAPH_UNIT)};"),
+    Edit("summarylist.js", "$('<span/>').text(value)", f"$('<span/>').text(value + {DIRECTION.format('unit')})"),
     # 8 envs before 16.
     Edit("summarylist.js", "table.stupidtable()", f"table.stupidtable({NATURAL_SORT})"),
     # 2,238 and not 2.24e+3.
@@ -113,7 +115,9 @@ def build(conf: Any, html_dir: Path) -> None:
 def finish_index(path: Path) -> None:
     """Put parameters of asv's index.json into natural order, add directions of units, escape what asv shows as HTML."""
     index = json.loads(path.read_text(encoding="utf-8"))
-    index["params"] = {name: sorted(values, key=_order) for name, values in index["params"].items()}
+    for name, values in index["params"].items():
+        if name != "branch":  # these keep the order of asv.conf.json
+            values.sort(key=_order)
     index["directions"] = {unit: f" ({direction(unit)})" for unit in HIGHER_IS_BETTER}
     # These become tooltips, which asv fills as HTML without escaping.
     for machine, facts in index["machines"].items():
