@@ -59,7 +59,8 @@ def test_output_rows_and_chart_constants(monkeypatch, capsys, tmp_path):
         head = {"cell": {"loop": cell.loop, "num_envs": cell.num_envs}}
         if timed is None:
             return {**head, "reason": "the env returned 5 rows of 8", "failed": True}
-        return {**head, "windows": [{"rows": 200 * cell.num_envs, "elapsed_s": elapsed_s} for elapsed_s in timed]}
+        windows = [{"rows": 200 * cell.num_envs, "elapsed_s": elapsed_s} for elapsed_s in timed]
+        return {**head, "windows": windows, "facts": {"updates_per_env_step": 0.25 / cell.num_envs}}
 
     monkeypatch.setattr(bench, "measure_in_process", measured)
     kept = tmp_path / "windows.json"
@@ -95,6 +96,26 @@ def test_options_reach_the_cell(monkeypatch):
     assert (cell.loop, cell.num_envs, cell.train_freq, cell.batch_size, cell.buffer_cap) == ("send_recv", 4, 1, 16, 500)
     protocol = cell.protocol
     assert (protocol.reps, protocol.window_iterations(4), protocol.warmup, protocol.counts) == (3, 200, 32, (4,))
+
+
+def test_threads_and_learner_reach_the_cell(monkeypatch):
+    """Thread counts are options; torch's falls back to the environment's, then to torch's own."""
+    cells = []
+
+    def measured(cell, label):
+        cells.append(cell)
+        return {"cell": {"loop": cell.loop, "num_envs": cell.num_envs}, "reason": "not run", "failed": False}
+
+    monkeypatch.setattr(bench, "measure_with_progress", measured)
+    options = ["--quick", "--counts", "4", "--loops", "ping_pong"]
+    assert main(["bench", *options, "--num-threads", "3", "--torch-threads", "2", "--learner", "graphed"]) == 0
+    monkeypatch.setenv("ALE_VELOCITY_TORCH_THREADS", "5")
+    assert main(["bench", *options, "--agent", "ppo", "--backend", "envpool"]) == 0
+    assert [(cell.num_threads, cell.torch_threads) for cell in cells] == [(3, 2), (None, 5)]
+    assert [(cell.agent, cell.learner, cell.backend) for cell in cells] == [
+        ("dqn", "graphed", "ale"),
+        ("ppo", "eager", "envpool"),
+    ]
 
 
 def test_a_real_run_keeps_its_windows(capsys, tmp_path):

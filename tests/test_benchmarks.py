@@ -27,14 +27,29 @@ def discovered(tmp_path_factory):
 
 
 def test_the_suite(discovered):
-    """Two scenarios with two measures over loops and whole-number counts, with timeouts of their own."""
-    units = {"track_env_steps_per_second": "env-steps/s", "track_env_steps_per_cpu_second": "env-steps/CPU-s"}
-    assert sorted(discovered) == sorted(
-        f"{scenario}.{measure}" for scenario in ("dqn.DqnTraining", "emulator.EmulatorOnly") for measure in units
-    )
+    """Scenarios over loops, or baselines, and whole-number counts, with versions and timeouts of their own."""
+    units = {
+        "track_env_steps_per_second": "env-steps/s",
+        "track_env_steps_per_cpu_second": "env-steps/CPU-s",
+        "track_overlap_efficiency": "percent of ceiling",
+    }
+    assert sorted(discovered) == [
+        "baselines.Baselines.track_env_steps_per_second",
+        "dqn.DqnFixedReplayRatio.track_env_steps_per_second",
+        "dqn.DqnTraining.track_env_steps_per_cpu_second",
+        "dqn.DqnTraining.track_env_steps_per_second",
+        "dqn.DqnTrainingGraphed.track_env_steps_per_second",
+        "emulator.EmulatorOnly.track_env_steps_per_cpu_second",
+        "emulator.EmulatorOnly.track_env_steps_per_second",
+        "learner.LearnerOnly.track_env_steps_per_second",
+        "overlap.OverlapEfficiency.track_overlap_efficiency",
+        "ppo.PpoTraining.track_env_steps_per_second",
+        "ppo.PpoTrainingGraphed.track_env_steps_per_second",
+    ]
     for name, benchmark in discovered.items():
-        assert benchmark["param_names"] == ["loop", "num_envs"]
-        assert benchmark["params"] == [[repr(loop) for loop in LOOPS], [str(count) for count in COUNTS]]
+        (kind, _), (kinds, counts) = benchmark["param_names"], benchmark["params"]
+        assert set(kinds) <= {repr(name) for name in {"loop": LOOPS, "baseline": suite.BASELINES}[kind]}
+        assert counts == [str(count) for count in COUNTS]
         assert (benchmark["unit"], benchmark["timeout"]) == (units[name.rpartition(".")[2]], 3600)
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 import subprocess
 import sys
 
 import pytest
 
 from ale_velocity import cell as cells
-from ale_velocity import envs
+from ale_velocity import envs, process
 from ale_velocity.cell import Cell, append_record, run_cell, write_json
 from ale_velocity.errors import NotAvailableError, VelocityError
+from ale_velocity.loops import DOUBLE_BUFFER
 from ale_velocity.measure import Protocol
 
 TINY = Protocol("tiny", reps=2, iterations=8, warmup=8, counts=(4,))
@@ -38,6 +40,13 @@ def test_a_cell_survives_json():
     """What a process is told is what was asked."""
     cell = Cell("dqn", "step", 4, TINY, torch_threads=1)
     assert Cell.from_json(json.loads(json.dumps(dataclasses.asdict(cell)))) == cell
+
+
+def test_threads_are_set_and_recorded():
+    """A result says how many threads the emulator had, and which loop's code ran."""
+    done = run_cell(Cell("emulator", "double_buffer", 4, TINY, num_threads=1))
+    assert (done.facts["num_threads"], done.facts["loop"]) == (1, DOUBLE_BUFFER.__name__)
+    assert [window.rows for window in done.measurement.windows] == [32, 32]
 
 
 @pytest.mark.parametrize(
@@ -84,3 +93,29 @@ def test_records_append(tmp_path):
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["commit"] for line in lines] == ["a", "b"]
     assert all(line["at"].endswith("+00:00") for line in lines)
+
+
+def test_an_env_that_never_returns_is_named(monkeypatch):
+    """A wait in native code ends with its process, and the bench says where it was, never a number."""
+    code = (
+        "import time; from ale_velocity import cell; cell.NO_PROGRESS_S = 0.3\n"
+        "with cell.stopped_without(print) as progress:\n"
+        "    progress('window 1')\n"
+        "    def recv(): time.sleep(60)\n"
+        "    recv()"
+    )
+    real_popen = subprocess.Popen
+    monkeypatch.setattr(
+        process.subprocess, "Popen", lambda _, **options: real_popen([sys.executable, "-c", code], **options)
+    )
+    result = process.measure_in_process(Cell("emulator", "step", 4, TINY), progress=print)
+    assert result["failed"]
+    assert "windows" not in result
+    assert re.match(r"an env never returned: no progress for 0:00:00.3\d*, in File .* in recv", result["reason"])
+
+
+def test_a_crash_in_native_code_is_a_failed_cell():
+    """Half batches of ale-py 0.11.2 end so now and then: the signal is named, and there is no number."""
+    crash = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"]
+    result = process.measure_in_process(Cell("emulator", "step", 4, TINY), progress=print, command=crash)
+    assert (result["failed"], result["reason"]) == (True, "the process died of SIGSEGV: ")

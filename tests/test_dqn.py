@@ -6,14 +6,15 @@ import pytest
 import torch
 
 from ale_velocity.agents import make_agent, torch_device
-from ale_velocity.agents.dqn import DqnAgent, QNetwork, Replay
+from ale_velocity.agents.dqn import DqnAgent, EveryRounds, FixedRatio, QNetwork, Replay
 from ale_velocity.errors import NotAvailableError, VelocityError
 
 CPU = torch.device("cpu")
 
 
 def _agent(**changes):
-    return DqnAgent(6, CPU, **{"train_freq": 4, "batch_size": 32, "buffer_cap": 64, **changes})
+    options = {"num_envs": 1, "num_rows": 1, "schedule": EveryRounds(4, num_envs=1), "batch_size": 32, "buffer_cap": 64}
+    return DqnAgent(6, CPU, **{**options, **changes})
 
 
 def _rows(*numbers):
@@ -171,3 +172,20 @@ def test_threads_are_set_and_reported():
         assert agent.facts()["torch_threads"] == 1
     finally:
         torch.set_num_threads(default)
+
+
+def test_the_reference_updates_every_few_rounds():
+    """One update in 4 rounds, counted from 0: with 8 envs one in 32 env-steps."""
+    schedule = EveryRounds(train_freq=4, num_envs=8)
+    assert [schedule.updates_due(number) for number in range(8)] == [1, 0, 0, 0, 1, 0, 0, 0]
+    assert schedule.updates_per_env_step == 1 / 32
+
+
+@pytest.mark.parametrize(
+    ("num_envs", "due"), [(1, [0, 0, 0, 1, 0, 0, 0, 1]), (2, [0, 1] * 4), (8, [2] * 8), (6, [1, 2] * 4)]
+)
+def test_a_fixed_ratio_updates_once_in_4_env_steps(num_envs, due):
+    """Whatever the env count."""
+    schedule = FixedRatio(num_envs)
+    assert due == [schedule.updates_due(number) for number in range(8)]
+    assert schedule.updates_per_env_step == 0.25

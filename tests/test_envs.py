@@ -93,3 +93,10 @@ def test_emulator_threads(monkeypatch, cpus, num_envs, expected):
     """min(num_envs, 16), within the usable CPUs: the same in every release."""
     monkeypatch.setattr(envs, "usable_cpus", lambda: cpus)
     assert envs.emulator_threads(num_envs) == expected
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [(1, 1), (2, 2), (4, 4), (8, 4), (64, 4)])
+def test_wanted_threads_are_clamped_to_the_cpus(monkeypatch, wanted, expected):
+    """More threads than CPUs would be other work before ale-py 0.12 than after: clamped the same in every release."""
+    monkeypatch.setattr(envs, "usable_cpus", lambda: 4)
+    assert envs.emulator_threads(256, wanted) == expected

@@ -7,10 +7,11 @@ import pytest
 
 from ale_velocity import envs
 from ale_velocity.agents import make_agent
-from ale_velocity.loops import LOOPS
 from ale_velocity.loops.send_recv import SendRecvLoop
 from ale_velocity.loops.step import StepLoop
 from fakes import FakeVectorEnv, RecordingAgent
+
+LOOPS = {"step": StepLoop, "send_recv": SendRecvLoop}
 
 
 def test_send_recv_sends_before_it_stores():

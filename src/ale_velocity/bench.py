@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ale_velocity import breakdown as breakdowns
 from ale_velocity import envs
-from ale_velocity.agents import AGENTS
-from ale_velocity.cell import Cell, replay_ratio, write_json
+from ale_velocity.agents import AGENTS, LEARNERS
+from ale_velocity.backends import BACKENDS
+from ale_velocity.cell import Cell, write_json
 from ale_velocity.errors import VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import PROTOCOLS, Protocol
@@ -21,7 +23,15 @@ from ale_velocity.stats import Interval, mean_interval
 if TYPE_CHECKING:
     import argparse
 
-CHART_NAMES = {"step": "stepRaw", "send_recv": "recvRaw"}
+CHART_NAMES = {
+    "step": "stepRaw",
+    "send_recv": "recvRaw",
+    "torch_ops": "torchOpsRaw",
+    "double_buffer": "doubleBufferRaw",
+    "half_batches": "halfBatchesRaw",
+    "ping_pong": "pingPongRaw",
+}
+REFERENCE_LOOPS = ["step", "send_recv"]
 
 
 def add_command(subparsers: Any) -> None:
@@ -36,8 +46,16 @@ def add_command(subparsers: Any) -> None:
     parser.set_defaults(run=run)
     number = at_least_one
     parser.add_argument("--agent", choices=AGENTS, default="dqn", help="what is learnt between emulator calls (dqn)")
+    parser.add_argument("--backend", choices=BACKENDS, default="ale", help="who advances the envs (ale)")
     parser.add_argument(
-        "--loops", nargs="+", choices=LOOPS, default=list(LOOPS), help="how actions reach the emulator (all)"
+        "--learner", choices=LEARNERS, default="eager", help="how the agent's work reaches the device (eager)"
+    )
+    parser.add_argument(
+        "--loops",
+        nargs="+",
+        choices=LOOPS,
+        default=REFERENCE_LOOPS,
+        help="how actions reach the emulator (step send_recv)",
     )
     parser.add_argument(
         "--counts", nargs="+", type=number, metavar="N", help=f"env counts ({_words(reference.counts)})"
@@ -51,11 +69,21 @@ def add_command(subparsers: Any) -> None:
         "--buffer-cap", type=number, default=10_000, metavar="N", help="transitions the replay holds (10000)"
     )
     parser.add_argument("--device", choices=DEVICES, help="where the learner computes (ALE_VELOCITY_DEVICE, or auto)")
+    parser.add_argument("--num-threads", type=number, metavar="N", help="the emulator's threads (16, within the CPUs)")
+    parser.add_argument(
+        "--torch-threads", type=number, metavar="N", help="torch's threads (ALE_VELOCITY_TORCH_THREADS, or torch's own)"
+    )
     parser.add_argument("--game", help="ROM name in snake_case, such as ms_pacman (ALE_VELOCITY_GAME, or pong)")
     parser.add_argument(
         "--quick",
         action="store_true",
         help=f"counts {_words(quick.counts)}, reps {quick.reps}, bench-steps {quick.iterations}, warmup {quick.warmup}",
+    )
+    parser.add_argument(
+        "--breakdown", action="store_true", help="then run one more window a cell, and print where its time goes"
+    )
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="with --breakdown: write the calls' times for ui.perfetto.dev"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep every window, rewritten after each cell")
 
@@ -65,6 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = Settings.from_environ()
     arguments.device = arguments.device or settings.device
     arguments.game = arguments.game or settings.game
+    arguments.torch_threads = arguments.torch_threads or settings.torch_threads
     protocol = _protocol(arguments)
     check_arguments(arguments, protocol)
     cells = [
@@ -75,6 +104,11 @@ def run(arguments: argparse.Namespace) -> int:
             protocol,
             game=arguments.game,
             device=arguments.device,
+            backend=arguments.backend,
+            learner=arguments.learner,
+            num_threads=arguments.num_threads,
+            breakdown=arguments.breakdown,
+            torch_threads=arguments.torch_threads,
             train_freq=arguments.train_freq,
             batch_size=arguments.batch_size,
             buffer_cap=arguments.buffer_cap,
@@ -83,17 +117,22 @@ def run(arguments: argparse.Namespace) -> int:
         for loop in arguments.loops
     ]
     results: list[dict[str, Any]] = []
+    traces: dict[str, list[list[Any]]] = {}
     failures = 0
     for number, cell in enumerate(cells, start=1):
-        result = measure_with_progress(
-            cell, label=f"[{number}/{len(cells)}] {cell.agent} {cell.loop} n={cell.num_envs}"
-        )
+        name = f"{cell.agent} {cell.loop} n={cell.num_envs}"
+        result = measure_with_progress(cell, label=f"[{number}/{len(cells)}] {name}")
+        traces[name] = result.pop("trace", [])
         results.append(result)
         failures += result.get("failed", False)
         if arguments.json:
             write_json(arguments.json, {"schema": 1, "cells": results})
         if cell.loop == arguments.loops[-1]:
             print(_row(results[-len(arguments.loops) :], arguments), flush=True)
+        if breakdown := result.get("breakdown"):
+            print(f"{name}\n{breakdowns.table(breakdown)}", flush=True)
+    if arguments.trace:
+        write_json(arguments.trace, breakdowns.chrome_trace(traces))
     print(f"\nenv-steps/s, {envs.FRAMESKIP} frames each; ± is the 95% interval over the windows of one process.\n")
     print(chart_constants(results))
     return 2 if failures else 0
@@ -107,7 +146,12 @@ def check_arguments(arguments: argparse.Namespace, protocol: Protocol) -> None:
         raise VelocityError(f"--counts {max(protocol.counts)} does not fit --buffer-cap {arguments.buffer_cap}")
     if arguments.json and not arguments.json.absolute().parent.is_dir():
         raise VelocityError(f"--json {arguments.json}: there is no folder {arguments.json.absolute().parent}")
-    envs.require_vector_env()
+    if arguments.trace and not arguments.breakdown:
+        raise VelocityError("--trace needs --breakdown, whose times it holds")
+    if arguments.trace and not arguments.trace.absolute().parent.is_dir():
+        raise VelocityError(f"--trace {arguments.trace}: there is no folder {arguments.trace.absolute().parent}")
+    if arguments.backend == "ale":
+        envs.require_vector_env()
     envs.check_game(arguments.game)
     if arguments.device == "cuda":
         from ale_velocity.agents.torch_device import prepare_torch
@@ -159,8 +203,13 @@ def _row(results: list[dict[str, Any]], arguments: argparse.Namespace) -> str:
         if first and loop != arguments.loops[0]:
             text += f" ({interval.mean / first.mean:.2f}x {arguments.loops[0]})"
         parts.append(text)
-    if arguments.agent != "emulator":
-        parts.append(f"{replay_ratio(arguments.train_freq, num_envs):.3g} updates/env-step")
+    ratios = [
+        result["facts"]["updates_per_env_step"]
+        for result in results
+        if "updates_per_env_step" in result.get("facts", {})
+    ]
+    if ratios:
+        parts.append(f"{ratios[0]:.3g} updates/env-step")
     return "  ".join(parts)
 
 

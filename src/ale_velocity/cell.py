@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
+import faulthandler
 import json
 import os
 import platform
@@ -17,21 +18,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ale_velocity import envs, stack
+from ale_velocity import backends, envs, stack
 from ale_velocity.agents import make_agent
 from ale_velocity.errors import NotAvailableError, VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import Measurement, Protocol, measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from ale_velocity.agents import Agent
+    from ale_velocity.breakdown import Recorder
+    from ale_velocity.loops import Loop
 
 EXIT_NOT_AVAILABLE = 3
+# An env that never returns holds its process for ever, in native code that no signal stops. The slowest honest
+# window, on two CPU cores, takes some minutes; asv's own timeout of a benchmark is an hour.
+NO_PROGRESS_S = 1800
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What one process measures. `torch_threads` is None where torch keeps its default."""
+    """What one process measures. A count of threads is None where torch, or the emulator, keeps its default.
+
+    With `breakdown`, the process then runs one more window, timed call by call.
+    """
 
     agent: str
     loop: str
@@ -40,6 +51,10 @@ class Cell:
     game: str = "pong"
     device: str = "auto"
     torch_threads: int | None = None
+    num_threads: int | None = None
+    breakdown: bool = False
+    backend: str = "ale"
+    learner: str = "eager"
     train_freq: int = 4
     batch_size: int = 32
     buffer_cap: int = 10_000
@@ -59,6 +74,11 @@ class CellResult:
     measurement: Measurement
     facts: dict[str, Any]
 
+    @property
+    def samples(self) -> list[float]:
+        """Env-steps/s of each window."""
+        return self.measurement.samples
+
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values, with the windows whole."""
         return {
@@ -77,40 +97,83 @@ def run_cell(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> Ce
 
     Raises `NotAvailableError` for a stack that cannot run this cell, `VelocityError` for one that ran wrongly.
     """
-    num_threads = envs.emulator_threads(cell.num_envs)
-    vector_env = envs.open_vector_env(cell.game, cell.num_envs, num_threads)
+    with stopped_without(progress) as progress_or_stop, open_loop(cell) as (loop, agent, num_threads):
+        measurement = measure(
+            loop,
+            agent,
+            cell.protocol,
+            cell.num_envs,
+            batches=loop.batches,
+            rollout=agent.rollout,
+            progress=progress_or_stop,
+        )
+        loop.close()
+    facts = {
+        "versions": stack.versions("ale-py", "torch", "numpy", "gymnasium"),
+        "python": platform.python_version(),
+        "num_threads": num_threads if cell.backend in backends.THREADED else None,
+        "usable_cpus": envs.usable_cpus(),
+        "frameskip": envs.FRAMESKIP,
+        "loop": type(loop).__name__,
+        **agent.facts(),
+    }
+    if agent.updates_per_env_step is not None:
+        facts["updates_per_env_step"] = agent.updates_per_env_step
+    return CellResult(cell, measurement, facts)
+
+
+@contextlib.contextmanager
+def stopped_without(progress: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+    """Yield `progress`, at each call of which `NO_PROGRESS_S` begin anew; if they run out, end this process.
+
+    The thread that does so needs no GIL, which ale-py before 0.12 holds while it waits. It writes
+    "Timeout" and the place to stderr.
+    """
+
+    def start() -> None:
+        faulthandler.dump_traceback_later(NO_PROGRESS_S, exit=True, file=sys.__stderr__ or sys.stderr)
+
+    def called(line: str) -> None:
+        start()
+        progress(line)
+
+    start()
     try:
+        yield called
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@contextlib.contextmanager
+def open_loop(cell: Cell, recorder: Recorder | None = None) -> Iterator[tuple[Loop, Agent, int]]:
+    """Open the envs of a cell and make its agent and loop; yield loop, agent and the emulator's thread count.
+
+    With a recorder the loop runs over timed envs and a timed agent; without one nothing is between them.
+    """
+    kind = LOOPS[cell.loop]
+    num_threads = envs.emulator_threads(cell.num_envs, cell.num_threads)
+    with contextlib.closing(
+        backends.open_envs(cell.backend, kind.layout, cell.game, cell.num_envs, num_threads)
+    ) as opened:
         agent = make_agent(
             cell.agent,
             num_envs=cell.num_envs,
-            num_actions=int(vector_env.single_action_space.n),
+            num_rows=cell.num_envs // kind.batches,
+            num_actions=int(opened.single_action_space.n),
             device=cell.device,
+            learner=cell.learner,
             torch_threads=cell.torch_threads,
             train_freq=cell.train_freq,
             batch_size=cell.batch_size,
             buffer_cap=cell.buffer_cap,
         )
-        loop = LOOPS[cell.loop](vector_env, agent, envs.SEED)
-        measurement = measure(loop, agent, cell.protocol, cell.num_envs, progress=progress)
-        loop.close()
-    finally:
-        vector_env.close()
-    facts = {
-        "versions": stack.versions("ale-py", "torch", "numpy", "gymnasium"),
-        "python": platform.python_version(),
-        "num_threads": num_threads,
-        "usable_cpus": envs.usable_cpus(),
-        "frameskip": envs.FRAMESKIP,
-        **agent.facts(),
-    }
-    if agent.num_updates is not None:
-        facts["updates_per_env_step"] = replay_ratio(cell.train_freq, cell.num_envs)
-    return CellResult(cell, measurement, facts)
+        if recorder is None:
+            yield kind(opened, agent, envs.SEED), agent, num_threads
+        else:
+            from ale_velocity.breakdown import TimedAgent, timed_envs
 
-
-def replay_ratio(train_freq: int, num_envs: int) -> float:
-    """Updates an env-step: one every `train_freq` iterations of `num_envs` env-steps."""
-    return 1 / (train_freq * num_envs)
+            timed_agent: Any = TimedAgent(agent, recorder)
+            yield kind(timed_envs(opened, recorder), timed_agent, envs.SEED), agent, num_threads
 
 
 def cpu_time_gap(facts: dict[str, Any]) -> str | None:
@@ -150,13 +213,18 @@ def main() -> int:
     spec_path, result = (Path(argument) for argument in sys.argv[1:])
     spec = json.loads(spec_path.read_text(encoding="utf-8"))
     try:
+        cell = Cell.from_json(spec["cell"])
         stack.check_requirements(spec["pins"])
-        done = run_cell(Cell.from_json(spec["cell"]), progress=lambda line: print(line, file=sys.stderr, flush=True))
+        data = run_cell(cell, progress=lambda line: print(line, file=sys.stderr, flush=True)).to_json()
+        if cell.breakdown:
+            from ale_velocity.breakdown import run_breakdown
+
+            data |= run_breakdown(cell)
         stack.check_imports(spec["pins"])
     except VelocityError as error:
         write_json(result, {"reason": str(error)})
         return EXIT_NOT_AVAILABLE if isinstance(error, NotAvailableError) else 1
-    write_json(result, done.to_json())
+    write_json(result, data)
     return 0
 
 

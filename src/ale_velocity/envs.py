@@ -8,17 +8,22 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from ale_velocity.errors import NotAvailableError, VelocityError
 
 FRAMESKIP = 5  # emulator frames an env-step, from workload.md's reference experiment
+OBSERVATION_SHAPE = (4, 84, 84)  # four grayscale frames of one env, uint8
 MAX_THREADS = 16  # emulator threads of the reference experiment
+DOUBLE_BUFFER_SINCE = "0.11.1"
 SEED = 1  # not 0: ale-py 0.11.0 ignores seed 0 (ALE pull 603)
 
 
-def open_vector_env(game: str, num_envs: int, num_threads: int) -> Any:
-    """Return an `AtariVectorEnv`; observations are uint8 `(num_envs, 4, 84, 84)`, everything unsaid is default.
+def open_vector_env(game: str, num_envs: int, num_threads: int, batch_size: int | None = None) -> Any:
+    """Return an `AtariVectorEnv`; observations are uint8 `(batch_size, 4, 84, 84)`, everything unsaid is default.
 
-    Raises `NotAvailableError` where the installed ale-py has no vector env, `VelocityError` for an unknown game.
+    `batch_size` is `num_envs` unless given. Raises `NotAvailableError` where the installed ale-py has no vector
+    env, `VelocityError` for an unknown game.
     """
     require_vector_env()
     check_game(game)
@@ -26,7 +31,13 @@ def open_vector_env(game: str, num_envs: int, num_threads: int) -> Any:
     from ale_py.vector_env import AtariVectorEnv
 
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-    return AtariVectorEnv(game=game, num_envs=num_envs, frameskip=FRAMESKIP, num_threads=num_threads)
+    return AtariVectorEnv(
+        game=game,
+        num_envs=num_envs,
+        batch_size=num_envs if batch_size is None else batch_size,
+        frameskip=FRAMESKIP,
+        num_threads=num_threads,
+    )
 
 
 def require_vector_env() -> None:
@@ -42,6 +53,19 @@ def require_vector_env() -> None:
         raise NotAvailableError(f"ale-py {version} has no AtariVectorEnv (it came with 0.11.0)")
 
 
+def require_double_buffer() -> None:
+    """Raise `NotAvailableError` for ale-py 0.11.0, whose half batches hold wrong row counts (ALE pull 612).
+
+    Two vector envs in ping-pong would work there; they are n/a too, so that `double_buffer` is one thing in a history.
+    """
+    version = metadata.version("ale-py")
+    if Version(version) < Version(DOUBLE_BUFFER_SINCE):
+        raise NotAvailableError(
+            f"double buffering needs ale-py {DOUBLE_BUFFER_SINCE} or later: half batches of ale-py {version} hold "
+            "wrong row counts (ALE pull 612)"
+        )
+
+
 def check_game(game: str) -> None:
     """Raise `VelocityError`, with the nearest names, unless the installed ale-py packages that game's ROM."""
     from ale_py import roms
@@ -52,12 +76,12 @@ def check_game(game: str) -> None:
         raise VelocityError(f"ale-py has no ROM '{game}'; did you mean {' or '.join(near)}?")
 
 
-def emulator_threads(num_envs: int) -> int:
-    """Return the emulator's thread count for `num_envs`: the reference experiment's, within the usable CPUs.
+def emulator_threads(num_envs: int, wanted: int | None = None) -> int:
+    """Return the emulator's thread count for `num_envs`: the wanted or the reference experiment's, within the CPUs.
 
     Clamped here since ale-py clamps an explicit value only from 0.12 on: unclamped it would be other work.
     """
-    return min(num_envs, MAX_THREADS, usable_cpus())
+    return min(num_envs, wanted or MAX_THREADS, usable_cpus())
 
 
 def usable_cpus(cgroup_root: Path = Path("/sys/fs/cgroup")) -> int:

@@ -36,6 +36,14 @@ class Protocol:
         """Iterations of one window: `clamp(16000 // num_envs, 100, 1000)` unless the protocol fixes them."""
         return self.iterations or min(max(16_000 // num_envs, 100), 1000)
 
+    def window_rounds(self, num_envs: int, rollout: int) -> int:
+        """Iterations of one window, rounded up to whole rollouts of `rollout` rounds."""
+        return _whole(self.window_iterations(num_envs), rollout)
+
+    def warmup_rounds(self, rollout: int) -> int:
+        """Warm-up iterations, rounded up to whole rollouts of `rollout` rounds."""
+        return _whole(self.warmup, rollout)
+
 
 PROTOCOLS = {
     protocol.name: protocol
@@ -111,6 +119,8 @@ def measure(
     protocol: Protocol,
     num_envs: int,
     *,
+    batches: int = 1,
+    rollout: int = 1,
     clock: Callable[[], float] = time.perf_counter,
     cpu_clock: Callable[[], float] = time.process_time,
     progress: Callable[[str], None] = lambda _: None,
@@ -119,11 +129,16 @@ def measure(
 
     The warm-up is repeated until the agent has updated at least once: it covers compilation and the first
     replay fill, which with one env takes longer than the quick protocol's 32 iterations.
+
+    The protocol's iterations are rounds in which every env advances once: a loop whose iterations receive
+    `num_envs / batches` rows has `batches` times as many, so that a window holds the same env-steps for every
+    loop. They are rounded up to whole rollouts of `rollout` rounds, for an agent that learns from such.
     """
-    iterations = protocol.window_iterations(num_envs)
+    rounds = protocol.window_rounds(num_envs, rollout)
+    warmup = protocol.warmup_rounds(rollout)
     snapshots = _Snapshots()
     started = clock()
-    warmup_rounds = _warm_up(loop, agent, protocol.warmup)
+    num_warmups = warm_up(loop, agent, warmup * batches)
     agent.drain()
     warmup_s = clock() - started
     snapshots.add(agent.to_host(loop.observations))
@@ -132,8 +147,8 @@ def measure(
     windows = []
     for number in range(1, protocol.reps + 1):
         num_compiled = agent.num_compiled
-        window = time_window(loop.run, iterations, drain=agent.drain, clock=clock, cpu_clock=cpu_clock)
-        _check_window(window, iterations * num_envs)
+        window = time_window(loop.run, rounds * batches, drain=agent.drain, clock=clock, cpu_clock=cpu_clock)
+        _check_window(window, rounds * num_envs)
         if agent.num_compiled != num_compiled:
             raise VelocityError(f"torch recompiled during window {number}: its time is not a steady state's")
         snapshots.add(agent.to_host(loop.observations))
@@ -141,7 +156,7 @@ def measure(
         progress(f"window {number}/{protocol.reps}: {window.env_steps_per_second:,.0f} env-steps/s")
     agent.check()
     snapshots.check()
-    return Measurement(tuple(windows), warmup_s, warmup_rounds * protocol.warmup)
+    return Measurement(tuple(windows), warmup_s, num_warmups * warmup)
 
 
 def time_window(
@@ -161,7 +176,13 @@ def time_window(
     return Window(rows, elapsed_s, cpu_clock() - cpu_started)
 
 
-def _warm_up(loop: Loop, agent: Agent, iterations: int) -> int:
+def _whole(rounds: int, rollout: int) -> int:
+    """Round up to whole rollouts."""
+    return -(-rounds // rollout) * rollout
+
+
+def warm_up(loop: Loop, agent: Agent, iterations: int) -> int:
+    """Run `iterations` until the agent has updated, and return how many times that took."""
     for number in range(1, MAX_WARMUP_ROUNDS + 1):
         loop.run(iterations)
         if agent.num_updates is None or agent.num_updates > 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,14 +34,14 @@ def measure_in_process(
     with tempfile.TemporaryDirectory() as folder:
         spec, result = Path(folder) / "spec.json", Path(folder) / "result.json"
         write_json(spec, {"cell": dataclasses.asdict(cell), "pins": list(pins)})
-        last_line = ""
+        lines: list[str] = []
         with subprocess.Popen(
             [*command, str(spec), str(result)], stderr=subprocess.PIPE, text=True, errors="replace"
         ) as process:
             try:
                 for line in process.stderr or ():
-                    last_line = line.rstrip()
-                    progress(last_line)
+                    lines.append(line.strip())
+                    progress(lines[-1])
             except BaseException:
                 process.kill()  # Ctrl-C must not wait for the cell
                 raise
@@ -49,6 +50,16 @@ def measure_in_process(
         if result.exists():
             reason = json.loads(result.read_text(encoding="utf-8"))["reason"]
         else:
-            reason = f"the process ended with code {process.returncode}: {last_line}"
+            reason = _end(process.returncode, lines)
     failed = process.returncode != EXIT_NOT_AVAILABLE
     return {"cell": dataclasses.asdict(cell), "reason": reason, "failed": failed}
+
+
+def _end(code: int, lines: list[str]) -> str:
+    """Say how a process ended that left no result, from its exit code and its stderr."""
+    for number, line in enumerate(lines):
+        if line.startswith("Timeout ("):
+            place = next((place for place in lines[number:] if place.startswith("File ")), "an unknown place")
+            return f"an env never returned: no progress for {line[len('Timeout (') : -len(')!')]}, in {place}"
+    end = f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    return f"the process {end}: {lines[-1] if lines else ''}"

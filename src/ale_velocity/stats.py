@@ -29,7 +29,10 @@ POWER = 0.8  # the chance to find a change, for which the number of processes or
 SAME_WITHIN = 0.02  # a change that most users would not act on
 # With one process a side nothing says how much processes differ. This excludes a spread of 5% at VERDICT_CONFIDENCE
 # (2.81 * sqrt(2) * 5%): three times the spread that the best of 10 windows had on a shared two-core machine.
+# Two or three processes, whose own intervals are wide, keep that verdict as long as they differ by no more.
 ONE_PROCESS_LIMIT = 0.2
+WORST_SPREAD = 0.05
+MOST_UNEQUAL = 2  # times as many processes on one side; beyond, the small side's spread is not to be trusted
 ASSUMED_SPREAD = 0.016  # that measured spread, to plan a number of processes where nothing else is known
 # Samples have 4 significant digits, steps of up to 0.1%: a spread cannot be known to be less than that of a step.
 ROUNDING_SPREAD = 1e-3 / math.sqrt(12)
@@ -177,9 +180,9 @@ def compare_processes(
 
     Two errors are looked at: one that pools the spreads of both sides, exact where they are equal, and Welch's, for
     sides that differ. Neither alone keeps its level for all numbers and spreads, so a verdict must hold by both.
-    Together they fail only where 2 or 3 noisy processes meet many quiet ones (up to 3.5% of false verdicts): measure
-    equal numbers. The 95% interval is the pooled one for equal numbers, which unequal spreads harm little, and
-    otherwise the wider of both.
+    Where few processes meet many, the few may be the noisy ones, and Welch's degrees of freedom, which are estimated
+    too, are replaced by the fewest there can be. The 95% interval is the pooled one for equal numbers, which unequal
+    spreads harm little, and otherwise the wider of both.
     """
     logs = _logarithms(before), _logarithms(after)
     difference = statistics.fmean(logs[1]) - statistics.fmean(logs[0])
@@ -192,11 +195,15 @@ def compare_processes(
     pooled = _Error(spread * math.sqrt(sum(1 / n for n in sizes)), freedom)
     parts = [variance / n for n, variance in zip(sizes, variances, strict=True)]
     welch_freedom = sum(parts) ** 2 / sum(part**2 / (n - 1) for n, part in zip(sizes, parts, strict=True))
+    if max(sizes) > MOST_UNEQUAL * min(sizes):
+        welch_freedom = min(sizes) - 1
     errors = [pooled, _Error(math.sqrt(sum(parts)), welch_freedom)]
     shown = [pooled] if sizes[0] == sizes[1] else errors
     half_width = max(error.half_width(CONFIDENCE) for error in shown)
     verdict_half_width = max(error.half_width(VERDICT_CONFIDENCE) for error in errors)
     plan = PROCESSES.plan(spread, difference, same_within, more_than=min(sizes))
+    if spread <= WORST_SPREAD:
+        verdict_half_width = min(verdict_half_width, ONE_PROCESS_LIMIT)
     return _judge(difference, half_width, verdict_half_width, same_within, plan)
 
 
@@ -213,6 +220,8 @@ def compare_pairs(before: Sequence[float], after: Sequence[float], *, same_withi
     error = _Error(spread / math.sqrt(n), n - 1)
     half_width, verdict_half_width = (error.half_width(level) for level in (CONFIDENCE, VERDICT_CONFIDENCE))
     plan = PAIRS.plan(spread, difference, same_within, more_than=n)
+    if spread <= WORST_SPREAD * math.sqrt(2):
+        verdict_half_width = min(verdict_half_width, ONE_PROCESS_LIMIT)
     return _judge(difference, half_width, verdict_half_width, same_within, plan)
 
 

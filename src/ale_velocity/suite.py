@@ -5,18 +5,34 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ale_velocity import envs, stack
 from ale_velocity.cell import Cell, append_record, cpu_time_gap, run_cell, use_private_compile_cache
 from ale_velocity.errors import NotAvailableError
 from ale_velocity.measure import PROTOCOLS
+from ale_velocity.overlap import run_overlap
 from ale_velocity.settings import PREFIX, Settings
 from ale_velocity.shared_run import run_once
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def require(num_envs: int) -> None:
-    """Raise asv's skip, with the reason, where this cell is n/a; `VelocityError` where it would measure wrongly."""
+
+# Each baseline's backend and loop.
+BASELINES = {
+    "gymnasium_sync": ("gymnasium_sync", "step"),
+    "gymnasium_async": ("gymnasium_async", "step"),
+    "envpool": ("envpool", "step"),
+    "envpool_half_batches": ("envpool", "half_batches"),
+}
+
+
+def require(num_envs: int, *, vector_env: bool = True) -> None:
+    """Raise asv's skip, with the reason, where this cell is n/a; `VelocityError` where it would measure wrongly.
+
+    A baseline needs no vector env of ale-py.
+    """
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
     settings = Settings.from_environ()
@@ -26,33 +42,50 @@ def require(num_envs: int) -> None:
         counts = ", ".join(map(str, protocol.counts))
         raise SkipNotImplemented(f"the {protocol.name} protocol measures {counts} envs")
     try:
-        envs.require_vector_env()
+        if vector_env:
+            envs.require_vector_env()
     except NotAvailableError as error:
         raise SkipNotImplemented(str(error)) from error
     envs.check_game(settings.game)
 
 
-def measure_cell(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
+def measure_cell(
+    agent: str, loop: str, num_envs: int, *, backend: str = "ale", learner: str = "eager"
+) -> dict[str, Any]:
     """Measure a cell with the settings of the environment; return env-steps/s of each window as asv's samples.
 
     asv keeps median, interval and samples of a `track_` result of this form (a test pins that it does).
     """
-    return {"samples": _result(agent, loop, num_envs, "wall")["samples"], "number": 1}
+    cell = _cell(agent, loop, num_envs, backend=backend, learner=learner)
+    return {"samples": run_once(cell, "wall", lambda: _run(run_cell, cell))["samples"], "number": 1}
 
 
 def measure_cell_cpu(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
     """As `measure_cell`, in env-steps a CPU-second: from the same run; a skip where CPU time means nothing."""
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
-    result = _result(agent, loop, num_envs, "cpu")
+    cell = _cell(agent, loop, num_envs)
+    result = run_once(cell, "cpu", lambda: _run(run_cell, cell))
     if gap := cpu_time_gap(result["facts"]):
         raise SkipNotImplemented(gap)
     return {"samples": result["cpu_samples"], "number": 1}
 
 
-def _result(agent: str, loop: str, num_envs: int, measure: str) -> dict[str, Any]:
+def measure_baseline(baseline: str, num_envs: int) -> dict[str, Any]:
+    """Measure a baseline's emulator alone; return env-steps/s of each window as asv's samples."""
+    backend, loop = BASELINES[baseline]
+    return {"samples": _run(run_cell, _cell("emulator", loop, num_envs, backend=backend))["samples"], "number": 1}
+
+
+def measure_overlap(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
+    """Measure a cell and its ceilings; return each window's percent of the lower ceiling as asv's samples."""
+    return {"samples": _run(run_overlap, _cell(agent, loop, num_envs))["samples"], "number": 1}
+
+
+def _cell(agent: str, loop: str, num_envs: int, **kind: Any) -> Cell:
+    """Return a cell with the settings of the environment."""
     settings = Settings.from_environ()
-    cell = Cell(
+    return Cell(
         agent,
         loop,
         num_envs,
@@ -60,17 +93,17 @@ def _result(agent: str, loop: str, num_envs: int, measure: str) -> dict[str, Any
         game=settings.game,
         device=settings.device,
         torch_threads=settings.torch_threads,
+        **kind,
     )
-    return run_once(cell, measure, lambda: _run(cell))
 
 
-def _run(cell: Cell) -> dict[str, Any]:
+def _run(measured: Callable[[Cell], Any], cell: Cell) -> dict[str, Any]:
     """Measure, and append the whole result to the records."""
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
     use_private_compile_cache()
     try:
-        result = run_cell(cell).to_json()
+        result = measured(cell).to_json()
     except NotAvailableError as error:
         _record({"cell": dataclasses.asdict(cell), "reason": str(error)})
         raise SkipNotImplemented(str(error)) from error

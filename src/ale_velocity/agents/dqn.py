@@ -3,19 +3,54 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from ale_velocity.agents import torch_device
-from ale_velocity.errors import VelocityError
+from ale_velocity.agents.nature import FEATURES, nature_layers
+from ale_velocity.agents.torch_agent import SEED, TorchAgent
+from ale_velocity.envs import OBSERVATION_SHAPE
 
-SEED = 1
-OBSERVATION_SHAPE = (4, 84, 84)
 GAMMA = 0.99
 LEARNING_RATE = 1e-4
+ENV_STEPS_AN_UPDATE = 4  # of the fixed replay ratio: DQN's own, as published by Mnih et al. 2015
+
+
+@dataclass(frozen=True)
+class EveryRounds:
+    """One update every `train_freq` rounds, so the replay ratio falls with the env count (the reference workload)."""
+
+    train_freq: int
+    num_envs: int
+
+    def updates_due(self, iteration: int) -> int:
+        """Updates to make after round `iteration`."""
+        return int(iteration % self.train_freq == 0)
+
+    @property
+    def updates_per_env_step(self) -> float:
+        """One every `train_freq` rounds of `num_envs` env-steps."""
+        return 1 / (self.train_freq * self.num_envs)
+
+
+@dataclass(frozen=True)
+class FixedRatio:
+    """One update every 4 env-steps, whatever the env count."""
+
+    num_envs: int
+
+    def updates_due(self, iteration: int) -> int:
+        """Updates to make after round `iteration`."""
+        before = iteration * self.num_envs // ENV_STEPS_AN_UPDATE
+        return (iteration + 1) * self.num_envs // ENV_STEPS_AN_UPDATE - before
+
+    @property
+    def updates_per_env_step(self) -> float:
+        """The ratio itself."""
+        return 1 / ENV_STEPS_AN_UPDATE
 
 
 class QNetwork(nn.Module):
@@ -23,18 +58,7 @@ class QNetwork(nn.Module):
 
     def __init__(self, num_actions: int) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.Conv2d(4, 32, kernel_size=8, stride=4),
-            nn.ReLU(),
-            nn.Conv2d(32, 64, kernel_size=4, stride=2),
-            nn.ReLU(),
-            nn.Conv2d(64, 64, kernel_size=3, stride=1),
-            nn.ReLU(),
-            nn.Flatten(),
-            nn.Linear(3136, 512),
-            nn.ReLU(),
-            nn.Linear(512, num_actions),
-        )
+        self.layers = nn.Sequential(*nature_layers(), nn.Linear(FEATURES, num_actions))
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """Scale pixels to [0, 1] and return the action values."""
@@ -68,37 +92,46 @@ class Replay:
     def sample(self, batch_size: int) -> tuple[torch.Tensor, ...]:
         """Return `batch_size` rows of each column, drawn uniformly with replacement."""
         rows = torch.randint(self.size, (batch_size,), device=self.actions.device)
+        return self.rows(rows)
+
+    def rows(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return some rows of each column."""
         return tuple(column[rows] for column in self._columns())
 
     def _columns(self) -> tuple[torch.Tensor, ...]:
         return self.observations, self.actions, self.rewards, self.dones, self.next_observations
 
 
-class DqnAgent:
-    """Greedy acting through torch.compile, an eager update every `train_freq` iterations.
+class DqnAgent(TorchAgent):
+    """Greedy acting through torch.compile, eager updates when the schedule has them due.
 
     Constants not passed in are the reference experiment's: no exploration, so that throughput is not
     perturbed; the target network stays a copy of the initial weights.
     """
 
     def __init__(
-        self, num_actions: int, device: torch.device, *, train_freq: int, batch_size: int, buffer_cap: int
+        self,
+        num_actions: int,
+        device: torch.device,
+        *,
+        num_envs: int,
+        num_rows: int,
+        schedule: EveryRounds | FixedRatio,
+        batch_size: int,
+        buffer_cap: int,
     ) -> None:
         torch.manual_seed(SEED)
-        self.device = device
-        self.train_freq = train_freq
+        super().__init__(QNetwork(num_actions), device, num_envs, num_rows)
+        self.schedule = schedule
         self.batch_size = batch_size
-        self.network = QNetwork(num_actions).to(device)
         self.target = copy.deepcopy(self.network)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=LEARNING_RATE)
         self.replay = Replay(buffer_cap, device)
-        self.num_updates = 0
-        self.last_loss: torch.Tensor | None = None
         self._policy = torch.compile(self.network, mode="reduce-overhead")
 
-    def to_device(self, observations: Any) -> torch.Tensor:
-        """Return host observations as a tensor on the device."""
-        return torch.from_numpy(observations).to(self.device)
+    def decide(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return the greedy actions, int64 `(rows,)`."""
+        return self.network(observations).argmax(dim=1)
 
     @torch.no_grad()
     def act(self, observations: torch.Tensor) -> torch.Tensor:
@@ -106,25 +139,31 @@ class DqnAgent:
         torch.compiler.cudagraph_mark_step_begin()
         return self._policy(observations).argmax(dim=1).clone()
 
-    def to_host(self, values: torch.Tensor) -> Any:
-        """Return a tensor as a numpy array, which waits for it."""
-        return values.cpu().numpy()
+    def exchange(
+        self, env_ids: Any, observations: torch.Tensor, actions: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keep the newest observations and actions of some envs; return those they replace."""
+        previous_observations, previous_actions = self.swap_held(env_ids, observations, actions)
+        return previous_observations, previous_actions
 
     def store(
-        self, observations: torch.Tensor, actions: torch.Tensor, rewards: Any, terminated: Any, next_observations: Any
+        self,
+        observations: torch.Tensor,
+        actions: torch.Tensor,
+        rewards: Any,
+        terminated: Any,
+        next_observations: torch.Tensor,
+        *,
+        env_ids: Any = None,  # noqa: ARG002 (a transition stands for itself)
     ) -> None:
         """Put a batch of transitions into the replay."""
-        self.replay.add(
-            observations,
-            actions,
-            torch.from_numpy(rewards).to(self.device),
-            torch.from_numpy(terminated).to(self.device),
-            next_observations,
-        )
+        self.replay.add(observations, actions, *self.ends_to_device(rewards, terminated), next_observations)
 
     def learn(self, iteration: int) -> None:
-        """Update every `train_freq` iterations, once the replay holds a minibatch."""
-        if iteration % self.train_freq == 0 and self.replay.size >= self.batch_size:
+        """Make the updates that are due, once the replay holds a minibatch."""
+        if self.replay.size < self.batch_size:
+            return
+        for _ in range(self.schedule.updates_due(iteration)):
             self.last_loss = self.update(*self.replay.sample(self.batch_size))
             self.num_updates += 1
 
@@ -147,33 +186,11 @@ class DqnAgent:
         self.optimizer.step()
         return loss.detach()
 
-    def drain(self) -> None:
-        """Wait until the device has done everything asked of it."""
-        torch_device.drain(self.device)
-
     @property
-    def num_compiled(self) -> int:
-        """Graphs compiled so far in this process."""
-        return torch_device.num_compiled_graphs()
-
-    def check(self) -> None:
-        """Raise unless the acting path was compiled, the last loss is finite, and weights moved and are finite."""
-        if self.num_compiled == 0:
-            raise VelocityError("the acting path was never compiled: this would have measured an eager policy")
-        if self.last_loss is None or not torch.isfinite(self.last_loss):
-            raise VelocityError(f"the last loss is {self.last_loss}, expected a finite one")
-        pairs = list(zip(self.network.parameters(), self.target.parameters(), strict=True))
-        if not all(bool(torch.isfinite(weights).all()) for weights, _ in pairs):
-            raise VelocityError("the network's weights are not finite after the updates")
-        if all(torch.equal(weights, initial) for weights, initial in pairs):
-            raise VelocityError(f"the network's weights did not change in {self.num_updates} updates")
+    def updates_per_env_step(self) -> float:
+        """The replay ratio by the schedule."""
+        return self.schedule.updates_per_env_step
 
     def facts(self) -> dict[str, Any]:
         """Return device, threads and schedule of this agent."""
-        return {
-            **torch_device.torch_facts(self.device),
-            "train_freq": self.train_freq,
-            "batch_size": self.batch_size,
-            "buffer_cap": self.replay.capacity,
-            "num_updates": self.num_updates,
-        }
+        return {**super().facts(), "batch_size": self.batch_size, "buffer_cap": self.replay.capacity}

@@ -12,13 +12,15 @@ TABLE_SEED = 1
 
 
 class FixedActions:
-    """Actions drawn once with numpy, never from the library under test: int64 `(num_envs,)` an iteration."""
+    """Actions drawn once with numpy, never from the library under test: int64 `(num_rows,)` an iteration."""
 
     num_updates = None
     num_compiled = 0
+    updates_per_env_step = None
+    rollout = 1
 
-    def __init__(self, num_envs: int, num_actions: int) -> None:
-        table = np.random.default_rng(TABLE_SEED).integers(num_actions, size=(TABLE_ROWS, num_envs), dtype=np.int64)
+    def __init__(self, num_rows: int, num_actions: int) -> None:
+        table = np.random.default_rng(TABLE_SEED).integers(num_actions, size=(TABLE_ROWS, num_rows), dtype=np.int64)
         self._actions = itertools.cycle(list(table))
 
     def to_device(self, observations: Any) -> Any:
@@ -30,10 +32,14 @@ class FixedActions:
         return next(self._actions)
 
     def to_host(self, values: Any) -> Any:
-        """Return them as they are: they never left."""
-        return values
+        """Return them as an array: a loop's tensors lie on the host too, and share their memory with it."""
+        return values if isinstance(values, np.ndarray) else values.numpy()
 
-    def store(self, *_transition: Any) -> None:
+    def exchange(self, env_ids: Any, observations: Any, actions: Any) -> Any:  # noqa: ARG002 (nothing is paired)
+        """Return them as they are: nothing is stored."""
+        return observations, actions
+
+    def store(self, *_transition: Any, env_ids: Any = None) -> None:
         """Remember nothing."""
 
     def learn(self, iteration: int) -> None:

@@ -36,6 +36,12 @@ def prepare_torch(device: str, threads: int | None) -> torch.device:
     return torch.device(device)
 
 
+def require_cuda(device: str) -> None:
+    """Raise `NotAvailableError` unless `device`, as for `prepare_torch`, is a CUDA device."""
+    if device == "cpu" or not torch.cuda.is_available():
+        raise NotAvailableError("the graphed learner needs a CUDA device: CUDA graphs are what it consists of")
+
+
 def require_compiler() -> None:
     """Raise `NotAvailableError` unless torch.compile's code for CPUs can be built: a C++ compiler and Python.h."""
     candidates = [os.environ["CXX"]] if os.environ.get("CXX") else ["g++", "clang++", "c++"]

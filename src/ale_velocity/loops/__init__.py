@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ale_velocity.loops.half_batches import HalfBatchLoop
+from ale_velocity.loops.ping_pong import PingPongLoop
 from ale_velocity.loops.send_recv import SendRecvLoop
 from ale_velocity.loops.step import StepLoop
+from ale_velocity.loops.torch_ops import TorchOpsLoop
 
 if TYPE_CHECKING:
     from ale_velocity.agents import Agent
@@ -14,16 +17,35 @@ if TYPE_CHECKING:
 class Loop(Protocol):
     """A loop is reset when made; `run` then continues where the last call ended."""
 
+    layout: str
+    """How its envs are opened, one of `backends.LAYOUTS`."""
+
+    batches: int
+    """Iterations of a round, in which every env advances once: an iteration receives `num_envs / batches` rows."""
+
     observations: Any
     """The newest observations, on the agent's device."""
 
     def __init__(self, envs: Any, agent: Agent, seed: int) -> None: ...
 
     def run(self, num_iterations: int) -> int:
-        """Run iterations, counted from 0 for the agent's schedule, and return the rows received."""
+        """Run iterations, whole rounds of them, and return the rows received.
+
+        The agent learns once a round, told its number, counted from 0.
+        """
 
     def close(self) -> None:
         """Leave the emulator idle."""
 
 
-LOOPS: dict[str, type[Loop]] = {"step": StepLoop, "send_recv": SendRecvLoop}
+# Both forms of double buffering are loops of their own; this one is meant where `double_buffer` is asked for.
+DOUBLE_BUFFER = PingPongLoop
+
+LOOPS: dict[str, type[Loop]] = {
+    "step": StepLoop,
+    "send_recv": SendRecvLoop,
+    "torch_ops": TorchOpsLoop,
+    "double_buffer": DOUBLE_BUFFER,
+    "half_batches": HalfBatchLoop,
+    "ping_pong": PingPongLoop,
+}

@@ -16,6 +16,9 @@ class SendRecvLoop:
     the blocking loop would have made first: it is one update behind.
     """
 
+    layout = "whole"
+    batches = 1
+
     def __init__(self, envs: Any, agent: Agent, seed: int) -> None:
         self.envs = envs
         self.agent = agent

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 class StepLoop:
     """Infer, `envs.step(actions)`, store, learn."""
 
+    layout = "whole"
+    batches = 1
+
     def __init__(self, envs: Any, agent: Agent, seed: int) -> None:
         self.envs = envs
         self.agent = agent
