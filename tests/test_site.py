@@ -267,11 +267,11 @@ def test_asv_lists_are_in_natural_order_with_direction(browser):
     assert re.fullmatch(r"8,\d{3} env-steps/s \(higher is better\)", rows[4][1])
     browser.get(f"index.html#{DQN}?x-axis=num_envs&{chosen}")
     browser.until("return document.querySelector('#main-graph canvas')")
-    label = "return $('#main-graph').data('plot').getOptions().yaxis.axisLabel"
-    assert browser.driver.execute_script(label) == "env-steps/s (higher is better)"
+    axis = "return $('#main-graph').data('plot').getAxes().yaxis.options"
+    assert browser.driver.execute_script(f"{axis}.axisLabel") == "env-steps/s (higher is better)"
     browser.driver.find_element("id", "log-scale").click()
-    browser.until("return $('#main-graph').data('plot').getOptions().yaxis.transform")
-    assert browser.driver.execute_script(label) == "env-steps/s (higher is better)"
+    browser.until(f"{axis}.transform ? 1 : 0")
+    assert browser.driver.execute_script(f"{axis}.axisLabel") == "env-steps/s (higher is better)"
 
 
 def test_old_results_are_warned_of_when_the_page_is_read(browser):
@@ -327,9 +327,13 @@ def test_the_keyboard_reaches_and_moves_the_pickers(browser):
 
 def test_the_first_view_is_small(browser):
     """Under 3 MB over the wire, without any compression by the server."""
+    browser.driver.execute_cdp_cmd("Network.enable", {})
+    browser.driver.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": True})
     browser.get("throughput.html")
     time.sleep(0.3)
-    assert 0 < sum(size for _, size in browser.requests()) < 3e6
+    received = sum(size for _, size in browser.requests())
+    browser.driver.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": False})
+    assert 1e6 < received < 3e6  # the chart library alone is 1.2 MB
 
 
 def test_a_site_without_results_says_so(tree, tmp_path):
