@@ -21,7 +21,7 @@ def runs(monkeypatch, tmp_path):
 
 
 def test_facts_are_kept_before_the_first_cell_only(runs, tmp_path):
-    """Discovery and pip keep none; the second cell adds none; both cells know their command and records."""
+    """Discovery and pip keep none; the second cell adds none; both cells know their name, command and records."""
     one, noted = runs
     records = tmp_path / "here" / "machine.jsonl"
     one.run(["benchmark.py", "discover", "benchmarks"], env={})
@@ -36,4 +36,5 @@ def test_facts_are_kept_before_the_first_cell_only(runs, tmp_path):
         "KEPT": "1",
         "ALE_VELOCITY_RECORDS": str(tmp_path / "here" / "cells.jsonl"),
         "ALE_VELOCITY_COMMAND": "7-1",
+        "ALE_VELOCITY_BENCHMARK": "cell-0",
     }

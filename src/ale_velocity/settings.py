@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 PREFIX = "ALE_VELOCITY_"
 DEVICES = ("auto", "cpu", "cuda")
-# Read elsewhere: by the plugin (MACHINE), by cells that keep a record (RECORDS) or share a run (COMMAND).
-OTHER_VARIABLES = {"MACHINE", "RECORDS", "COMMAND"}
+# Read elsewhere: by the plugin (MACHINE), by cells that keep a record (RECORDS, BENCHMARK) or share a run (COMMAND).
+OTHER_VARIABLES = {"MACHINE", "RECORDS", "BENCHMARK", "COMMAND"}
 
 
 @dataclass(frozen=True)

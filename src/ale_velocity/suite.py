@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,12 +105,22 @@ def _run(measured: Callable[[Cell], Any], cell: Cell) -> dict[str, Any]:
     try:
         result = measured(cell).to_json()
     except NotAvailableError as error:
+        _record({"cell": dataclasses.asdict(cell), "reason": str(error)})
         raise SkipNotImplemented(str(error)) from error
+    except Exception as error:
+        # asv prints the error and stores none: the record keeps it for the release's page.
+        _record({"cell": dataclasses.asdict(cell), "reason": f"{type(error).__name__}: {error}"})
+        raise
+    _record(result)
+    return result
+
+
+def _record(values: dict[str, Any]) -> None:
     if records := os.environ.get(PREFIX + "RECORDS"):
         run = {
             "command": os.environ.get(PREFIX + "COMMAND"),
+            "benchmark": os.environ.get(PREFIX + "BENCHMARK"),
             "commit": os.environ.get("ASV_COMMIT"),
             "environment": os.environ.get("ASV_ENV_NAME"),
         }
-        append_record(Path(records), {**run, **result})
-    return result
+        append_record(Path(records), {**run, **values})

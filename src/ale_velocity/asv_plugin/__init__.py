@@ -1,20 +1,23 @@
 """Everything of ours that asv runs, loaded through the `plugins` entry of asv.conf.json.
 
-asv finds `Timeline` and `StackEnvironment` as subclasses of its own. Where it has no such place, functions of it are
-replaced: `direction` lists those that make its commands right for rates, `defaults` those that suit long measurements.
+asv finds `Timeline`, `StackEnvironment` and `Site` as subclasses of its own. Where it has no such place, functions of
+it are replaced: `direction` lists those that make its commands right for rates, `defaults` those that suit long
+measurements, and `site` adds to one.
 """
 
 from __future__ import annotations
 
-from ale_velocity.asv_plugin import defaults, direction, machine
+from ale_velocity.asv_plugin import defaults, direction, machine, site
 from ale_velocity.asv_plugin.environment import StackEnvironment
 from ale_velocity.asv_plugin.repository import Timeline
+from ale_velocity.asv_plugin.site import Site
 
-__all__ = ["StackEnvironment", "Timeline", "setup"]
+__all__ = ["Site", "StackEnvironment", "Timeline", "setup"]
 
 
 def setup() -> None:
     """Do what must be done once when asv loads the plugin."""
+    site.install()
     direction.install()
     defaults.install()
     machine.use_given_name()

@@ -20,6 +20,9 @@ class Timeline(Git):
     dvcs = "timeline"
 
     def __init__(self, url: str, mirror_path: str) -> None:
+        # Git's answers, since the list of losses asks for the same few releases thousands of times.
+        self._ranges: dict[str, list[str]] = {}
+        self._release_names: dict[str, Any] = {}
         manifest_path = Path(url)
         try:
             self._names = sorted(writer.build(manifest_path))
@@ -43,9 +46,17 @@ class Timeline(Git):
     def get_hashes_from_range(self, range_spec: str) -> Any:
         """Return the commits of a range, newest first; an unknown name in it is answered with the nearest."""
         try:
-            return super().get_hashes_from_range(range_spec)
+            if range_spec not in self._ranges:
+                self._ranges[range_spec] = super().get_hashes_from_range(range_spec)
         except util.ProcessError as error:
             raise util.UserError(self._unknown(range_spec)) from error
+        return list(self._ranges[range_spec])
+
+    def get_name_from_hash(self, commit: str) -> Any:
+        """Return the release of a commit, None for a commit that is none."""
+        if commit not in self._release_names:
+            self._release_names[commit] = super().get_name_from_hash(commit)
+        return self._release_names[commit]
 
     def _unknown(self, name: str) -> str:
         near = difflib.get_close_matches(name.strip("^!"), self._names, n=3)

@@ -1,0 +1,197 @@
+"""`ale-velocity export`: the numbers of the throughput page, for other programs."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ale_velocity.errors import VelocityError
+from ale_velocity.site import figure, verdicts
+from ale_velocity.site.points import benchmark_label, chart_name
+from ale_velocity.stats import WALL_UNIT
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from ale_velocity.site.points import Point, Results
+    from ale_velocity.site.verdicts import Change
+
+Row = dict[str, Any]
+SELECTABLE: dict[str, Callable[[Point], str]] = {
+    "series": lambda point: point.line.series,
+    "release": lambda point: point.release.name,
+    "machine": lambda point: point.line.setup.machine,
+    "agent": lambda point: point.line.benchmark.split(".")[0],
+    "benchmark": lambda point: point.line.benchmark.split(".")[1],
+    "unit": lambda point: point.unit,
+}
+MARKDOWN_COLUMNS = ("release", "machine", "benchmark", "loop", "num_envs", "mean", "half_width", "unit", "verdict")
+
+
+def add_command(subparsers: Any) -> None:
+    """Add `export`."""
+    parser = subparsers.add_parser(
+        "export",
+        help="write stored results in another format",
+        description="Write stored results with their intervals and verdicts, the same numbers as the site's. "
+        "js is an array of chart constants a loop, svg a figure; both are of one release and one machine.",
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("--format", choices=FORMATS, default="csv", help="default: csv")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="default: standard output, but for parquet")
+    parser.add_argument("--config", type=Path, default=Path("asv.conf.json"), metavar="FILE", help="asv.conf.json")
+    parser.add_argument("--series", help="only this series, such as torch")
+    parser.add_argument("--release", help="only this release, by its name, such as ale-py-0.12.1")
+    parser.add_argument("--machine", help="only this machine")
+    parser.add_argument("--agent", help="only benchmarks of this agent, such as dqn or emulator")
+    parser.add_argument("--benchmark", help="only this benchmark, by its class, such as DqnTraining")
+    parser.add_argument("--unit", help=f"only this unit; js and svg take {WALL_UNIT} unless told otherwise")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, select, and write."""
+    from ale_velocity.asv_plugin import stored
+
+    results = stored.read_config(arguments.config)
+    wanted = {name: getattr(arguments, name) for name in SELECTABLE}
+    if arguments.format in CHARTS and wanted["unit"] is None:
+        wanted["unit"] = WALL_UNIT
+    changes = select(verdicts.changes(results), wanted)
+    if arguments.format in CHARTS:
+        content = CHARTS[arguments.format](_of_one_chart([change.point for change in changes])).encode()
+    else:
+        content = TABLES[arguments.format]([_row(results, change) for change in changes])
+    if arguments.output:
+        arguments.output.write_bytes(content)
+    elif arguments.format == "parquet":
+        raise VelocityError("parquet is not text: give --output FILE")
+    else:
+        sys.stdout.write(content.decode())
+    return 0
+
+
+def select(changes: list[Change], wanted: dict[str, str | None]) -> list[Change]:
+    """Keep what has all wanted values; raise `VelocityError`, naming what there is, if nothing has."""
+    for name, value in wanted.items():
+        if value is None:
+            continue
+        known = dict.fromkeys(SELECTABLE[name](change.point) for change in changes)
+        if value not in known:
+            raise VelocityError(
+                f"no results for --{name} {value}: there are results for {', '.join(known) or 'nothing'}"
+            )
+        changes = [change for change in changes if SELECTABLE[name](change.point) == value]
+    return changes
+
+
+def chart_constants(points: list[Point]) -> str:
+    """Return an array a loop of `{ n, thr, thr_lo, thr_hi }` in whole env-steps/s, as the page's button copies it."""
+    curves: dict[str, list[str]] = {}
+    for point in points:
+        params, interval = dict(point.line.params), point.interval
+        values = f"thr: {interval.mean:.0f}, thr_lo: {interval.low:.0f}, thr_hi: {interval.high:.0f}"
+        curves.setdefault(chart_name(params), []).append(f"  {{ n: {params['num_envs']}, {values} }},\n")
+    return "".join(f"const {name} = [\n{''.join(constants)}];\n" for name, constants in curves.items())
+
+
+def _of_one_chart(points: list[Point]) -> list[Point]:
+    """Return the measured points; raise `VelocityError` unless they are of one release, setup and benchmark."""
+    measured = [point for point in points if point.status == "measured"]
+    places = dict.fromkeys((point.release.name, point.line.benchmark, point.line.setup) for point in measured)
+    if len(places) == 1:
+        return measured
+    some = "; ".join(f"{release}, {benchmark}, {setup.machine}" for release, benchmark, setup in list(places)[:3])
+    raise VelocityError(
+        f"a chart is of one release, benchmark and machine, and {len(places)} were selected ({some}): "
+        "choose by --release, --benchmark and --machine"
+    )
+
+
+def _row(results: Results, change: Change) -> Row:
+    """One cell of one release; values that do not exist are None."""
+    point, verdict = change.point, change.verdict
+    interval = point.interval if point.status == "measured" else None
+    step = verdict.step
+    low, high = (step and step.interval) or (None, None)
+    return {
+        "series": point.line.series,
+        "release": point.release.name,
+        "date": f"{point.release.date:%Y-%m-%d}",
+        "commit": results.hashes[point.release.name],
+        **dataclasses.asdict(point.line.setup),
+        "agent": SELECTABLE["agent"](point),
+        "benchmark": point.line.benchmark,
+        **{name: int(value) if name == "num_envs" else value for name, value in point.line.params},
+        "unit": point.unit,
+        "status": point.status,
+        "mean": interval and interval.mean,
+        "half_width": interval and interval.half_width,
+        "median": point.median,
+        "processes": len(point.processes) if interval else None,
+        "windows": len(point.samples) if interval else None,
+        "updates_per_env_step": point.updates_per_env_step,
+        "verdict": verdict.word,
+        "before": step and step.before.release.name,
+        "ratio": step and round(step.ratio, 4),
+        "ratio_low": low and round(low, 4),
+        "ratio_high": high and round(high, 4),
+        "reason": verdict.reason,
+    }
+
+
+def _csv(rows: list[Row]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _json(rows: list[Row]) -> bytes:
+    return json.dumps(rows, indent=1).encode() + b"\n"
+
+
+def _markdown(rows: list[Row]) -> bytes:
+    lines = [MARKDOWN_COLUMNS, ["---"] * len(MARKDOWN_COLUMNS)]
+    lines += [[_markdown_cell(column, row.get(column)) for column in MARKDOWN_COLUMNS] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines).encode()
+
+
+def _markdown_cell(column: str, value: Any) -> str:
+    if column == "benchmark":
+        return benchmark_label(value)
+    text = f"{value:,.0f}" if isinstance(value, float) else "" if value is None else str(value)
+    return text.replace("|", "\\|")
+
+
+def _parquet(rows: list[Row]) -> bytes:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise VelocityError("parquet needs pyarrow, which is not installed: pip install pyarrow") from error
+    buffer = io.BytesIO()
+    columns = _columns(rows)
+    parquet.write_table(pa.table({column: [row.get(column) for row in rows] for column in columns}), buffer)
+    return buffer.getvalue()
+
+
+def _columns(rows: list[Row]) -> list[str]:
+    """All columns: benchmarks may differ in their parameters."""
+    return list(dict.fromkeys(column for row in rows for column in row))
+
+
+TABLES: dict[str, Callable[[list[Row]], bytes]] = {
+    "csv": _csv,
+    "json": _json,
+    "markdown": _markdown,
+    "parquet": _parquet,
+}
+CHARTS: dict[str, Callable[[list[Point]], str]] = {"js": chart_constants, "svg": figure.draw}
+FORMATS = (*CHARTS, *TABLES)

@@ -1,0 +1,240 @@
+"""The pages that need no script: overview, and one for each release. Everything that is not ours is escaped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from packaging.requirements import Requirement
+
+from ale_velocity.site import links
+from ale_velocity.site.order import natural_key
+from ale_velocity.site.points import benchmark_label
+from ale_velocity.site.verdicts import WORDS, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ale_velocity.site.points import Line, Point, Results, Setup
+    from ale_velocity.site.verdicts import Change, Step
+    from ale_velocity.timeline.manifest import Release, Series
+
+LONG_TEXT = 40  # characters beyond which a cell may break into lines
+MOST_MOVERS = 40  # rows of a table of gains or losses: what one can read
+STALE_AFTER_DAYS = 60  # ale-py and torch together release about every month and a half
+# Shapes besides colours, so that nothing rests on telling colours apart.
+MARKS = {"faster": "▲", "slower": "▼", "same": "=", "inconclusive": "~", "failed": "✕", "different work": "≠"}
+
+
+def write(results: Results, changes: list[Change], plotly_tag: str, static: Path, html_dir: Path) -> None:
+    """Write all our pages below `html_dir`, from the templates in `static`; `plotly_tag` loads the chart library."""
+    template = Template((static / "page.html").read_text(encoding="utf-8"))
+
+    def page(address: str, title: str, body: str) -> None:
+        path = html_dir / address
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = template.substitute(root="../" * address.count("/"), title=escape(title), body=body)
+        path.write_text(text, encoding="utf-8")
+
+    throughput = Template((static / "throughput.html").read_text(encoding="utf-8"))
+    page("throughput.html", "Throughput", throughput.substitute(plotly=plotly_tag))
+    page("overview.html", "Overview", overview(results, changes))
+    by_release: dict[str, list[Change]] = {}
+    for change in changes:
+        by_release.setdefault(change.point.release.name, []).append(change)
+    lines = {one.name: [line for line in results.lines if line.series == one.name] for one in results.series}
+    for one in results.series:
+        for previous, release in zip((None, *one.releases), one.releases, strict=False):
+            body = release_body(results, one, release, previous) + _setups(
+                by_release.get(release.name, []), lines[one.name]
+            )
+            page(links.release_page(results.hashes[release.name]), release.name, body)
+
+
+def overview(results: Results, changes: list[Change]) -> str:
+    """Return the body: age of the data, gains and losses, machines, and what is missing."""
+    parts = [
+        _age(results),
+        f"<h2>Losses</h2>{_movers(results, changes, 'slower')}",
+        f"<h2>Gains</h2>{_movers(results, changes, 'faster')}",
+        f"<h2>Releases</h2>{_releases(results, changes)}",
+        f"<h2>Machines</h2>{_machines(results)}",
+    ]
+    if results.left_out:
+        items = "".join(f"<li>{escape(reason)}</li>" for reason in results.left_out)
+        parts.append(f"<h2>Stored but not shown</h2><ul>{items}</ul>")
+    return "".join(parts)
+
+
+def release_body(results: Results, series: Series, release: Release, previous: Release | None) -> str:
+    """Return what a release is: date, notes, and its stack with what changed in it."""
+    notes = links.release_notes(series.package, release.version)
+    commit = results.hashes[release.name][: links.HASH_LENGTH]
+    what = escape(f"{series.package} {release.version} of {release.date:%Y-%m-%d}, series {series.name}, commit")
+    link = f' <a href="{escape(notes)}">Release notes</a>.' if notes else ""
+    remark = f" Remark: {escape(release.note)}." if release.note else ""
+    return f'<p class="lead">{what} <code>{commit}</code>.{link}{remark}</p><h2>Stack</h2>{_stack(release, previous)}'
+
+
+def _setups(changes: Sequence[Change], lines: Sequence[Line]) -> str:
+    """Every cell of a release with its verdict, a table for each machine and setting that measured its series."""
+    if not lines:
+        return "<p>Nothing of this series was measured yet.</p>"
+    known = {change.point.line: change for change in changes}
+    parts = []
+    for setup in dict.fromkeys(line.setup for line in lines):
+        rows = [(line, known.get(line)) for line in lines if line.setup == setup]
+        counts = Counter(change.verdict.word if change else "not measured" for _, change in rows)
+        summary = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
+        parts.append(f"<h2>{_setup(setup)}</h2><p>{summary}</p>{_cells(rows)}")
+    return "".join(parts)
+
+
+def _age(results: Results) -> str:
+    if results.newest is None:
+        return '<p class="warning">There are no results yet: run <code>asv run</code>, then publish again.</p>'
+    stamp = results.newest.isoformat(timespec="seconds")
+    return (
+        f'<p class="lead">Newest result: <time datetime="{stamp}" data-stale-after-days="{STALE_AFTER_DAYS}">'
+        f"{results.newest:%Y-%m-%d %H:%M} UTC</time>. Rates are env-steps/s unless said otherwise; "
+        "± is a 95% interval.</p>"
+    )
+
+
+def _movers(results: Results, changes: list[Change], word: str) -> str:
+    """A table of changes between neighbouring measured releases, largest first, also of those undone later.
+
+    Cells that differ in their number of envs only share a row, which shows the largest change of them.
+    """
+    groups: dict[Any, list[tuple[Step, Point]]] = {}
+    for change in changes:
+        step, point = change.verdict.step, change.point
+        if step and change.verdict.word == word:
+            curve = [(name, value) for name, value in point.line.params if name != "num_envs"]
+            names = (step.before.release.name, point.release.name)
+            groups.setdefault((point.line.setup, point.line.benchmark, *curve, *names), []).append((step, point))
+    if not groups:
+        return "<p>None between any two neighbouring releases.</p>"
+    ranked = sorted(groups.values(), key=lambda group: -max(step.size for step, _ in group))
+    rows = []
+    for group in ranked[:MOST_MOVERS]:
+        step, point = max(group, key=lambda pair: pair[0].size)
+        rows.append(
+            (
+                _verdict(Verdict(word, step=step)),
+                f"{_release_link(results, step.before.release)} → {_release_link(results, point.release)}",
+                _what(point.line) + (f" (and {len(group) - 1} other counts)" if len(group) > 1 else ""),
+                f"{_number(step.before)} → {_number(point)}",
+                _setup(point.line.setup),
+            )
+        )
+    hidden = len(ranked) - len(rows)
+    more = f"<p>And {hidden} smaller ones: see the releases' pages.</p>" if hidden else ""
+    return _table(("Largest change", "Releases", "What", "Rate", "Where"), rows) + more
+
+
+def _releases(results: Results, changes: list[Change]) -> str:
+    """A table of releases, newest first, with how many cells got which verdict, and how many were not measured."""
+    words: dict[str, Counter[str]] = {}
+    for change in changes:
+        words.setdefault(change.point.release.name, Counter())[change.verdict.word] += 1
+    lines = Counter(line.series for line in results.lines)
+    rows = []
+    for one in results.series:
+        for release in reversed(one.releases):
+            counts = words.get(release.name, Counter())
+            counts["not measured"] += lines[one.name] - counts.total()
+            cells = [str(counts[word] or "") for word in WORDS]
+            rows.append((_release_link(results, release), f"{release.date:%Y-%m-%d}", *cells))
+    head = ("Release", "Date", *(f"{MARKS.get(word, '')} {word}".strip() for word in WORDS))
+    return _table(head, rows)
+
+
+def _machines(results: Results) -> str:
+    labels = list(dict.fromkeys(label for machine in results.machines for label in machine.facts))
+    rows = [
+        (escape(machine.name), *(escape(machine.facts.get(label, "")) for label in labels))
+        for machine in sorted(results.machines, key=lambda machine: natural_key(machine.name))
+    ]
+    return _table(("Name", *labels), rows) if rows else "<p>None yet.</p>"
+
+
+def _stack(release: Release, previous: Release | None) -> str:
+    before = previous.requirements if previous else release.requirements
+    rows = []
+    for requirement in release.requirements:
+        was = [old for old in before if Requirement(old).name == Requirement(requirement).name]
+        change = "" if requirement in before else f"was {', '.join(was)}" if was else "new"
+        rows.append((f"<code>{escape(requirement)}</code>", escape(change)))
+    since = f"Since {previous.name}" if previous else "First release of its series"
+    return _table(("Requirement", since), rows)
+
+
+def _cells(rows: Sequence[tuple[Line, Change | None]]) -> str:
+    known = sorted((change for _, change in rows if change), key=lambda change: WORDS.index(change.verdict.word))
+    cells = [
+        (
+            _what(change.point.line),
+            _verdict(change.verdict),
+            _number(change.point),
+            escape(change.point.unit),
+            _compared_with(change.verdict.step),
+            escape(change.verdict.reason) or ("no reason was recorded" if change.verdict.word == "failed" else ""),
+        )
+        for change in known
+    ]
+    missing = [(_what(line), _verdict(Verdict("not measured")), "", "", "", "") for line, change in rows if not change]
+    return _table(("What", "Verdict", "Rate", "Unit", "Compared with", "Why"), cells + missing)
+
+
+def _compared_with(step: Step | None) -> str:
+    return f"{escape(step.before.release.version)}: {_number(step.before)}" if step else ""
+
+
+def _verdict(verdict: Verdict) -> str:
+    text = f"{MARKS.get(verdict.word, '')} {verdict.word}".strip()
+    step = verdict.step
+    if step and verdict.word != "different work":
+        text += f" {step.ratio - 1:+.1%}"
+        if step.interval:
+            text += f" ({step.interval[0] - 1:+.1%} to {step.interval[1] - 1:+.1%})"
+    return f'<span class="verdict {verdict.word.replace(" ", "-").replace("/", "")}">{text}</span>'
+
+
+def _number(point: Point) -> str:
+    if point.status != "measured":
+        return ""
+    interval = point.interval
+    return f"{interval.mean:,.0f} ± {interval.half_width:,.0f}" if interval.half_width else f"{interval.mean:,.0f}"
+
+
+def _what(line: Line) -> str:
+    values = ", ".join(f"{value} envs" if name == "num_envs" else value for name, value in line.params)
+    return escape(f"{benchmark_label(line.benchmark)}: {values}" if values else benchmark_label(line.benchmark))
+
+
+def _setup(setup: Setup) -> str:
+    threads = "" if setup.torch_threads == "default" else f", {setup.torch_threads} torch threads"
+    words = f"{setup.machine}, {setup.device}, {setup.game}, {setup.protocol}{threads}, Python {setup.python}"
+    return escape(words)
+
+
+def _release_link(results: Results, release: Release) -> str:
+    """A link from a page in the site's root."""
+    address = links.release_page(results.hashes[release.name])
+    return f'<a href="{address}">{escape(release.name)}</a>'
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table from cells that are HTML already."""
+    columns = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    lines = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>\n" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{columns}</tr></thead><tbody>\n{lines}</tbody></table></div>'
+
+
+def _cell(content: str) -> str:
+    long = len(content) > LONG_TEXT and "<" not in content
+    return f'<td class="why">{content}</td>' if long else f"<td>{content}</td>"

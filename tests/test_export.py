@@ -1,0 +1,120 @@
+"""`ale-velocity export` through the real command line, on results written by asv's code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+from pyarrow import parquet
+
+from ale_velocity import cli
+from results_tree import DQN, EMULATOR, ResultsTree, curve
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """One machine, two releases, two benchmarks."""
+    tree = ResultsTree(tmp_path_factory.mktemp("export"))
+    tree.add_machine("vm")
+    for release, scale in (("ale-py-0.11.2", 1.0), ("ale-py-0.12.1", 1.2)):
+        for benchmark in (DQN, EMULATOR):
+            tree.add("vm", release, benchmark, curve(scale, counts=(1, 8), processes=6))
+    return tree
+
+
+@pytest.fixture
+def export(tree, capsys):
+    """Run the command on the tree; return exit code, stdout and stderr."""
+
+    def run(*arguments):
+        code = cli.main(["export", "--config", str(tree.folder / "asv.conf.json"), *arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_row_holds_everything_of_a_cell(export, tree):
+    """Identity, interval, and verdict against the release before."""
+    code, text, _ = export("--release", "ale-py-0.12.1", "--agent", "dqn")
+    measured = [row for row in rows(text) if row["status"] == "measured"]
+    assert (code, [(row["loop"], row["num_envs"]) for row in measured]) == (
+        0,
+        [("step", "1"), ("step", "8"), ("send_recv", "1"), ("send_recv", "8")],
+    )
+    assert {
+        key: measured[0][key] for key in ("machine", "protocol", "game", "unit", "verdict", "before", "commit")
+    } == {
+        "machine": "vm",
+        "protocol": "standard",
+        "game": "pong",
+        "unit": "env-steps/s",
+        "verdict": "faster",
+        "before": "ale-py-0.11.2",
+        "commit": tree.hashes["ale-py-0.12.1"],
+    }
+    assert float(measured[0]["ratio"]) == pytest.approx(1.2, abs=0.01)
+
+
+def test_all_formats_hold_the_same_numbers(export, tmp_path):
+    """csv, json, parquet and markdown."""
+    _, text, _ = export()
+    means = [float(row["mean"]) for row in rows(text) if row["mean"]]
+    _, text, _ = export("--format", "json")
+    assert [row["mean"] for row in json.loads(text) if row["mean"]] == means
+    assert export("--format", "parquet", "--output", str(tmp_path / "cells.parquet"))[0] == 0
+    assert [mean for mean in parquet.read_table(tmp_path / "cells.parquet")["mean"].to_pylist() if mean] == means
+    _, text, _ = export("--format", "markdown")
+    cells = [line.split(" | ")[5] for line in text.splitlines()[2:]]
+    assert [cell for cell in cells if cell.strip()] == [f"{mean:,.0f}" for mean in means]
+
+
+def test_chart_constants_need_one_selection(export):
+    """One release, benchmark and machine; the message says how to get there."""
+    code, _, message = export("--format", "js")
+    assert (code, "choose by --release, --benchmark and --machine" in message) == (2, True)
+    code, text, _ = export("--format", "js", "--release", "ale-py-0.12.1", "--benchmark", "DqnTraining")
+    assert code == 0
+    assert [line for line in text.splitlines() if line.startswith("const")] == [
+        "const stepRaw = [",
+        "const recvRaw = [",
+    ]
+    assert text.count("{ n: 8, thr: ") == 2
+
+
+def test_the_figure_has_a_line_a_loop(export, tmp_path):
+    """Well-formed SVG with the title, a band and a line for each loop, and points that rise with the rate."""
+    code, _, message = export(
+        "--format", "svg", "--release", "ale-py-0.12.1", "--agent", "dqn", "--output", str(tmp_path / "figure.svg")
+    )
+    assert (code, message) == (0, "")
+    root = ET.parse(tmp_path / "figure.svg").getroot()  # noqa: S314 (ours)
+    texts = [text.text for text in root.iter(SVG + "text")]
+    assert texts[0] == "DQN training, ale-py-0.12.1, vm: env-steps/s (higher is better)"
+    assert {"step", "send_recv", "1", "8", "number of envs"} <= set(texts)
+    step, send_recv = (
+        [float(pair.split(",")[1]) for pair in line.get("points").split()] for line in root.iter(SVG + "polyline")
+    )
+    assert step[0] > step[1] > send_recv[1]  # pixels count from the top
+    assert len(list(root.iter(SVG + "polygon"))) == 2
+
+
+@pytest.mark.parametrize("option", ["--series", "--release", "--machine", "--agent", "--benchmark", "--unit"])
+def test_what_is_not_there_is_named(export, option):
+    """With what there is instead."""
+    code, _, message = export(option, "nothing")
+    assert (code, f"no results for {option} nothing: there are results for " in message) == (2, True)
+
+
+def test_a_folder_without_results_is_an_error(tmp_path, capsys):
+    """One message, no traceback."""
+    assert cli.main(["export", "--config", str(tmp_path / "asv.conf.json")]) == 2
+    assert "is no file: run this in the repository" in capsys.readouterr().err

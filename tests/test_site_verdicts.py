@@ -1,0 +1,131 @@
+"""From samples to points, intervals and verdicts, without asv and without a browser."""
+
+from __future__ import annotations
+
+import datetime as dt
+import statistics
+
+import pytest
+
+from ale_velocity.errors import VelocityError
+from ale_velocity.site.order import natural_key
+from ale_velocity.site.points import Line, Point, Setup, benchmark_label, chart_name
+from ale_velocity.site.verdicts import line_changes
+from ale_velocity.stats import mean_interval
+from ale_velocity.timeline.manifest import Release, Series
+from ale_velocity.units import direction
+
+SETUP = Setup("vm", "standard", "cpu", "pong", "default", "3.11")
+LINE = Line("ale-py", SETUP, "dqn.DqnTraining.track_env_steps_per_second", (("loop", "step"), ("num_envs", "8")))
+
+
+def releases(count, notes=()):
+    """Releases 0, 1, 2, ... of the series."""
+    notes = dict(notes)
+    return tuple(
+        Release(f"ale-py-{i}", str(i), dt.datetime(2026, 1, 1 + i, tzinfo=dt.timezone.utc), (), "", notes.get(i, ""))
+        for i in range(count)
+    )
+
+
+def samples(rate, processes=6):
+    """Five windows of each process, processes 1% apart."""
+    return tuple(rate * (1 + 0.01 * (p % 2)) * (1 - 0.002 * w) for p in range(processes) for w in range(5))
+
+
+def changes(rates, notes=(), unit="env-steps/s", processes=6):
+    """Verdicts on releases with these rates; None is a release without a result."""
+    series = Series("ale-py", "ale-py", {}, releases(len(rates), notes))
+    points = {
+        release.name: Point(LINE, release, unit, "measured", samples(rate, processes), rate)
+        for release, rate in zip(series.releases, rates, strict=True)
+        if rate
+    }
+    return list(line_changes(series, points))
+
+
+def words(*args, **kwargs):
+    return [change.verdict.word for change in changes(*args, **kwargs)]
+
+
+def test_a_loss_and_its_recovery_are_both_found():
+    """Good, bad, bad, good: a loss, nothing, a gain, each between the right releases."""
+    found = changes([100, 80, 80, 100])
+    assert [change.verdict.word for change in found] == ["first measured", "slower", "same", "faster"]
+    steps = [(change.verdict.step.before.release.name, change.point.release.name) for change in found[1:]]
+    assert steps == [("ale-py-0", "ale-py-1"), ("ale-py-1", "ale-py-2"), ("ale-py-2", "ale-py-3")]
+    assert found[1].verdict.step.ratio == pytest.approx(0.8)
+
+
+def test_a_gap_is_no_change():
+    """A release without a result is stepped over, also at the end."""
+    found = changes([100, None, 80, None])
+    assert [(change.point.release.name, change.verdict.word) for change in found] == [
+        ("ale-py-0", "first measured"),
+        ("ale-py-2", "slower"),
+    ]
+    assert found[1].verdict.step.before.release.name == "ale-py-0"
+
+
+def test_overlapping_processes_are_no_verdict():
+    """Two processes a side that overlap are inconclusive; the same clearly apart is a verdict, with six."""
+    assert words([100, 100.5], processes=2) == ["first measured", "inconclusive"]
+    assert words([100, 130]) == ["first measured", "faster"]
+
+
+def test_lower_is_better_for_times():
+    """The unit decides the direction."""
+    assert words([100, 130], unit="microseconds/step") == ["first measured", "slower"]
+
+
+def test_different_work_is_never_a_gain():
+    """A release whose note says so is not compared, neither with the one before nor with the one after."""
+    assert words([100, 200, 100], notes=[(1, "different work: skips frames")]) == [
+        "first measured",
+        "different work",
+        "different work",
+    ]
+
+
+def test_without_windows_there_is_no_verdict():
+    """asv keeps samples on request only: the median is drawn, and the reason says what is missing."""
+    series = Series("ale-py", "ale-py", {}, releases(2))
+    points = {r.name: Point(LINE, r, "env-steps/s", "measured", (), 100.0) for r in series.releases}
+    found = list(line_changes(series, points))
+    assert (found[1].verdict.word, found[1].point.interval.mean) == ("inconclusive", 100.0)
+    assert "--record-samples" in found[1].verdict.reason
+
+
+def test_intervals_count_windows_of_one_process_and_means_of_several():
+    """As bench prints for one process; over process means for more."""
+    release = releases(1)[0]
+    one, two = samples(100, 1), samples(100, 2)
+    single = Point(LINE, release, "env-steps/s", "measured", one, 100.0)
+    double = Point(LINE, release, "env-steps/s", "measured", two, 100.0)
+    assert (len(single.processes), len(double.processes)) == (1, 2)
+    assert single.interval.half_width == pytest.approx(mean_interval(one).half_width, rel=1e-4)
+    means = [statistics.fmean(two[:5]), statistics.fmean(two[5:])]
+    assert double.interval.half_width == pytest.approx(mean_interval(means).half_width, rel=1e-4)
+
+
+def test_names_for_people_and_for_charts():
+    """Labels of benchmarks, names of arrays of chart constants."""
+    assert benchmark_label(LINE.benchmark) == "DQN training"
+    assert benchmark_label("ppo.PpoTraining.track_env_steps_per_cpu_second") == (
+        "PPO training, env steps per cpu second"
+    )
+    names = [chart_name({"loop": loop}) for loop in ("step", "send_recv", "double_buffer")]
+    assert names == ["stepRaw", "recvRaw", "doubleBufferRaw"]
+    assert chart_name({"learner": "graphed", "loop": "step"}) == "stepRawGraphed"
+    assert chart_name({"learner": "eager", "loop": "step"}) == "stepRaw"
+
+
+def test_natural_order():
+    """Numbers within words count as numbers."""
+    assert sorted(["2.10.0", "2.4.1", "2.9.1", "16", "8"], key=natural_key) == ["2.4.1", "2.9.1", "2.10.0", "8", "16"]
+
+
+def test_an_unknown_unit_is_refused():
+    """Nobody guesses which way is better."""
+    with pytest.raises(VelocityError, match="whether more 'bananas' is better is not known"):
+        direction("bananas")
