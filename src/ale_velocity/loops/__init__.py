@@ -38,7 +38,10 @@ class Loop(Protocol):
         """Leave the emulator idle."""
 
 
-# Both forms of double buffering are loops of their own; this one is meant where `double_buffer` is asked for.
+# Both forms of double buffering are loops of their own; this one is meant where `double_buffer` is asked for. On an
+# H200 with 16 cores, ale-py 0.12.1, graphed learner, env-steps/s: ping-pong 14,022 and half batches 13,280 at 16 envs,
+# 19,121 and 22,047 at 64. Half batches win on large counts, but can crash inside ale-py 0.11.2, without this project's
+# code too: a history needs the form that every release runs.
 DOUBLE_BUFFER = PingPongLoop
 
 LOOPS: dict[str, type[Loop]] = {
