@@ -15,7 +15,7 @@ from asv import util
 pytestmark = pytest.mark.asv
 
 RELEASES = ("ale-py-0.12.1", "ale-py-0.11.2", "ale-py-0.10.2")  # the last one has no vector env
-ONE_ENV = r"track_env_steps_per_second\('(step|send_recv)', 1\)"
+ONE_ENV = r"(DqnTraining|EmulatorOnly).track_env_steps_per_second\('(step|send_recv)', 1\)"
 
 
 class Asv:
@@ -144,14 +144,12 @@ def test_compare(asv):
 
 
 def test_publish(asv):
-    """The site has both benchmarks, both releases and their tags."""
+    """The site has what was measured: both benchmarks, and the releases with their tags."""
     done = asv("publish")
     assert done.returncode == 0, done.stdout
     index = json.loads((asv.folder / "html" / "index.json").read_text())
-    assert sorted(index["benchmarks"]) == [
-        "dqn.DqnTraining.track_env_steps_per_second",
-        "emulator.EmulatorOnly.track_env_steps_per_second",
-    ]
+    measured = {f"{name}.track_env_steps_per_second" for name in ("dqn.DqnTraining", "emulator.EmulatorOnly")}
+    assert measured <= index["benchmarks"].keys()
     assert set(RELEASES) <= set(index["tags"])
     graphs = list((asv.folder / "html" / "graphs").rglob("dqn.DqnTraining.track_env_steps_per_second.json"))
     assert graphs
@@ -176,7 +174,7 @@ def test_an_unknown_game_fails_with_the_way_out(asv):
 
 def test_ctrl_c_loses_only_the_benchmark_in_progress(asv):
     """A benchmark that was finished when the user stopped the run is in the results."""
-    with asv.start("run", "ale-py-0.12.1^!", "--bench", r"\('step', 1\)", ALE_VELOCITY_GAME="breakout") as process:
+    with asv.start("run", "ale-py-0.12.1^!", "--bench", ONE_ENV, ALE_VELOCITY_GAME="breakout") as process:
         for line in process.stdout:  # DqnTraining comes first, in alphabetical order
             if "EmulatorOnly" in line or "...ator.Emul" in line:
                 os.killpg(process.pid, signal.SIGINT)
