@@ -2,8 +2,8 @@
 
     python tools/measure_overhead.py [--pairs 40] [--iterations 500] [--num-envs 1]
 
-One process, one vector env; stretches of the bare loop and of a measured window alternate, the order flipped
-each pair, and the ratio of their times is given with its 95% interval.
+One process, one vector env; stretches of the bare loop and of a measured window, with its checks of every answer,
+alternate, the order flipped each pair, and the ratio of their times is given with its 95% interval.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from ale_velocity import envs
 from ale_velocity.agents import make_agent
+from ale_velocity.checked import CheckedEnvs
 from ale_velocity.loops.step import StepLoop
 from ale_velocity.measure import time_window
 from ale_velocity.stats import mean_interval
@@ -32,7 +33,7 @@ def main() -> None:
     vector_env = envs.open_vector_env("pong", arguments.num_envs, envs.emulator_threads(arguments.num_envs))
     num_actions = int(vector_env.single_action_space.n)
     agent = make_agent("emulator", num_envs=arguments.num_envs, num_actions=num_actions, device="cpu")
-    loop = StepLoop(vector_env, agent, envs.SEED)
+    loop = StepLoop(CheckedEnvs(vector_env, arguments.num_envs, arguments.num_envs), agent, envs.SEED)
     table = np.random.default_rng(1).integers(num_actions, size=(1024, arguments.num_envs), dtype=np.int64)
     rows = list(table)
 

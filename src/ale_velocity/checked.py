@@ -14,7 +14,9 @@ class CheckedEnvs:
 
     Every answer must hold `batch_size` rows and name each env at most once; with `batch_size == num_envs` the
     rows are in the order of the envs. A receive needs a send before it: without one it would wait for ever.
-    `received` counts the rows of each env since it was opened, those of resets included.
+    `received` counts the rows of each env of a smaller batch since it was opened, those of resets included.
+
+    The checks are inside the measured windows: at one env they must stay far below the millisecond of a step.
     """
 
     def __init__(self, envs: Any, num_envs: int, batch_size: int) -> None:
@@ -24,7 +26,7 @@ class CheckedEnvs:
         self.single_action_space = envs.single_action_space
         self.observation_shape = envs.single_observation_space.shape
         self.received = np.zeros(num_envs, dtype=np.int64)
-        self._all_ids = np.arange(num_envs)
+        self._ids_in_order: bytes | None = None
         self._num_asked = 0
 
     def reset(self, *, seed: int) -> tuple[Any, dict[str, Any]]:
@@ -73,8 +75,10 @@ class CheckedEnvs:
             )
         self._num_asked -= self.batch_size
         if self.batch_size == self.num_envs:
-            right = np.array_equal(env_ids, self._all_ids)
-            self.received += 1
+            if self._ids_in_order is None:
+                self._ids_in_order = np.arange(self.num_envs, dtype=env_ids.dtype).tobytes()
+            # As bytes: comparing arrays costs ten times as much.
+            right = env_ids.tobytes() == self._ids_in_order
         else:
             num_received = int(self.received.sum())
             try:
