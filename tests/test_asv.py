@@ -12,9 +12,12 @@ import sys
 import pytest
 from asv import util
 
+from conftest import ROOT
+
 pytestmark = pytest.mark.asv
 
 RELEASES = ("ale-py-0.12.1", "ale-py-0.11.2", "ale-py-0.10.2")  # the last one has no vector env
+ONE_CELL = r"EmulatorOnly.track_env_steps_per_second\('step', 1\)"
 ONE_ENV = r"(DqnTraining|EmulatorOnly).track_env_steps_per_second\('(step|send_recv)', 1\)"
 
 
@@ -80,7 +83,7 @@ class Asv:
 @pytest.fixture(scope="module")
 def asv(tmp_path_factory):
     """Return asv with two releases measured, and one that has no vector env."""
-    run = Asv(__import__("conftest").ROOT, tmp_path_factory.mktemp("history"))
+    run = Asv(ROOT, tmp_path_factory.mktemp("history"))
     done = run("run", f"--no-walk {' '.join(RELEASES)}", "--bench", ONE_ENV)
     assert done.returncode == 0, done.stdout
     run.first_output = done.stdout
@@ -159,7 +162,7 @@ def test_publish(asv):
 def test_what_is_measured_is_not_measured_again(asv):
     """A repeated run with --skip-existing-successful has nothing to do and says so with exit code 0."""
     before = asv.results()
-    options = ["--bench", r"EmulatorOnly.*\('step', 1\)", "--skip-existing-successful"]
+    options = ["--bench", ONE_CELL, "--skip-existing-successful"]
     done = asv("run", "--no-walk ale-py-0.12.1 ale-py-0.11.2", *options)
     assert done.returncode == 0, done.stdout
     assert repr(asv.results()) == repr(before)  # by text: NaN is not equal to itself
@@ -167,7 +170,7 @@ def test_what_is_measured_is_not_measured_again(asv):
 
 def test_an_unknown_game_fails_with_the_way_out(asv):
     """The reason is printed without being asked for; the command's exit code says that a cell failed."""
-    done = asv("run", "ale-py-0.12.1^!", "--bench", r"EmulatorOnly.*\('step', 1\)", ALE_VELOCITY_GAME="pongg")
+    done = asv("run", "ale-py-0.12.1^!", "--bench", ONE_CELL, ALE_VELOCITY_GAME="pongg")
     assert done.returncode == 2
     assert "ale-py has no ROM 'pongg'; did you mean pong" in done.stdout
 
@@ -187,7 +190,7 @@ def test_ctrl_c_loses_only_the_benchmark_in_progress(asv):
 
 def test_a_mismatch_of_pins_fails_the_cell(asv):
     """What asv believes to be installed is not taken for granted: both versions are named, no number is stored."""
-    options = ["--bench", r"EmulatorOnly.*\('step', 1\)"]
+    options = ["--bench", ONE_CELL]
     assert asv("run", "ale-py-0.11.2^!", *options).returncode == 0
     python, status = asv.environment_python()
     try:

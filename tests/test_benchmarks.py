@@ -14,12 +14,13 @@ from ale_velocity import envs, stack, suite
 from ale_velocity.errors import NotAvailableError, VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import COUNTS
+from conftest import ROOT
 
 
 @pytest.fixture(scope="module")
 def discovered(tmp_path_factory):
     """Return what asv's own discovery finds in benchmarks/, by name."""
-    root = __import__("conftest").ROOT
+    root = ROOT
     result = tmp_path_factory.mktemp("discovery") / "result.json"
     code = f"from asv_runner.discovery import _discover; _discover(({str(root / 'benchmarks')!r}, {str(result)!r}))"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -138,8 +138,8 @@ class GraphedAgent(TorchAgent):
 
     def ends_to_device(self, rewards: Any, terminated: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Bring rewards and terminations to the device in one copy, as float32."""
-        self._ends_array[0] = rewards
-        self._ends_array[1] = terminated
+        self._ends_array[0] = np.asarray(rewards)  # tensors, from the torch_ops loop, too
+        self._ends_array[1] = np.asarray(terminated)
         self._ends.copy_(self._host_ends, non_blocking=True)
         return self._ends[0], self._ends[1]
 
