@@ -49,6 +49,7 @@ SPLIT = {  # in this order: marks, asv's colour and title of their group
 }
 HIDDEN_BY_ONLY_CHANGED = (UNCHANGED, INCOMPARABLE, MENDED)  # asv's choice
 REASONS_SHOWN = 3
+NOT_MEASURED = "n/a"  # asv's word
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Row:
     before: str
     after: str
     verdict: Verdict
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether neither side measured this, or could: its loop, count or protocol is not theirs."""
+        return self.before == self.after == NOT_MEASURED
 
     @property
     def ratio(self) -> str:
@@ -139,7 +145,9 @@ def _require_something_compared(rows: list[Row], before: Side, after: Side) -> N
 
 
 def _print_rows(rows: list[Row], before: Side, after: Side, *, split: bool, only_changed: bool, sort: str) -> None:
-    shown = [row for row in rows if not (only_changed and row.verdict.mark in HIDDEN_BY_ONLY_CHANGED)]
+    shown = [
+        row for row in rows if not row.is_empty and not (only_changed and row.verdict.mark in HIDDEN_BY_ONLY_CHANGED)
+    ]
     if sort == "ratio":
         shown.sort(key=lambda row: (math.isnan(row.verdict.ratio), -row.verdict.ratio))
     elif sort == "name":
@@ -170,6 +178,8 @@ def _print_notes(rows: list[Row], before: Side, after: Side) -> None:
     """Explain the marks that occur, what is undecided and why, and what was left out."""
     occurring = {row.verdict.mark for row in rows}
     notes = []
+    if number := sum(row.is_empty for row in rows):
+        notes.append(f"Not shown: {number} of {len(rows)}, n/a on both sides.")
     if marks := [f"{mark} {meaning}" for mark, meaning in MEANING.items() if mark in occurring]:
         notes.append(f"Change: {', '.join(marks)}.")
     if any(row.verdict.comparison for row in rows):
