@@ -98,7 +98,7 @@ def test_a_hopeless_plan_is_not_a_number():
 
 @pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
 @pytest.mark.parametrize(
-    ("after", "change"), [(1230.0, "more"), (1210.0, "inconclusive"), (830.0, "inconclusive"), (810.0, "less")]
+    ("after", "change"), [(1410.0, "more"), (1390.0, "inconclusive"), (720.0, "inconclusive"), (710.0, "less")]
 )
 def test_one_process_a_side(compare, after, change):
     """With one process a side only what no spread between processes explains is a verdict, without an interval."""
@@ -195,18 +195,6 @@ def test_estimators_were_chosen_by_power():
 
     assert found["interfered", "best"] > 2 * found["interfered", "mean"]
     assert found["quiet", "best"] > 0.95 * found["quiet", "mean"]
-
-
-@pytest.mark.parametrize("number", [1, 2, 3])
-@pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
-def test_more_processes_do_not_take_back_a_clear_verdict(compare, number):
-    """A loss of 30% that one process a side shows is a loss with two and with three, at 2% of noise."""
-    rng = np.random.default_rng(number)
-    trials = [1000 * np.exp(rng.normal(0, 0.02, (2, number))) for _ in range(100)]
-    found = [compare(list(before), list(0.7 * after)).change for before, after in trials]
-
-    assert found.count("less") >= 95  # the rest happened to differ by more than the noise that the rule allows for
-    assert "more" not in found
 
 
 def test_few_noisy_processes_against_many_quiet_ones_are_no_verdict():

@@ -67,6 +67,11 @@ class Row:
         return self.before == self.after == NOT_MEASURED
 
     @property
+    def rests_on_one_process(self) -> bool:
+        """Whether a side had a single process, so that nothing is known of their spread."""
+        return bool(self.verdict.comparison) and not self.interval
+
+    @property
     def ratio(self) -> str:
         """The ratio as asv writes it, after a `~` where the statistics leave it open."""
         if math.isnan(self.verdict.ratio):
@@ -184,6 +189,11 @@ def _print_notes(rows: list[Row], before: Side, after: Side) -> None:
         notes.append(f"Change: {', '.join(marks)}.")
     if any(row.verdict.comparison for row in rows):
         notes.append("Ratio: of what the processes of each side reached; the values are medians of all windows.")
+    if any(row.verdict.mark in (BETTER, WORSE) and row.rests_on_one_process for row in rows):
+        notes.append(
+            "Marks without an interval rest on one process a side, and on processes of this machine differing by no "
+            "more than 8%: 'ale-velocity duel installed installed' tells how much they do."
+        )
     reasons = [
         f"  {row.name}: {row.verdict.comparison.reason}"
         for row in rows
