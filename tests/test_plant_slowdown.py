@@ -3,7 +3,7 @@
 import pytest
 
 import plant_slowdown
-from ale_velocity import stats
+from ale_velocity import backends, stats
 
 
 class FakeEnv:
@@ -51,3 +51,13 @@ def test_a_find_must_last():
     assert stats.compare_pairs(before[:3], slower[:3]).change == "less"
     assert plant_slowdown.found_with(before, slower) == 3
     assert plant_slowdown.found_with(before, [*slower[:5], 1200.0]) is None
+
+
+def test_the_worker_plants_where_cells_open_their_envs(monkeypatch):
+    """The process of a planted cell gets the wrapped env from the very place that `ale_velocity.cell` opens it."""
+    monkeypatch.setitem(backends.BACKENDS, "ale", lambda *_: FakeEnv())
+    opened = []
+    monkeypatch.setattr(plant_slowdown.cells, "main", lambda: opened.append(backends.BACKENDS["ale"]("pong", 2, 2, 2)))
+    plant_slowdown.work(10.0)
+
+    assert [type(env) for env in opened] == [plant_slowdown.PlantedEnv]

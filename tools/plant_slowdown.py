@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ale_velocity import backends, facts, stats
 from ale_velocity import cell as cells
-from ale_velocity import envs, facts, stats
 from ale_velocity.agents import AGENTS
 from ale_velocity.duel import report
 from ale_velocity.duel.contest import Contest
@@ -79,8 +79,8 @@ class PlantedEnv:
 
 def work(iterations: float) -> int:
     """Be the process of a planted cell: `ale_velocity.cell` with its vector env wrapped."""
-    open_vector_env = envs.open_vector_env
-    envs.open_vector_env = lambda *arguments: PlantedEnv(open_vector_env(*arguments), iterations)
+    open_env = backends.BACKENDS["ale"]
+    backends.BACKENDS["ale"] = lambda *arguments: PlantedEnv(open_env(*arguments), iterations)
     return cells.main()
 
 
