@@ -10,7 +10,7 @@ class DqnTraining:
     params = (["step", "send_recv", "torch_ops", "double_buffer"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
     param_names = ("loop", "num_envs")
     unit = "env-steps/s"
-    version = "1-6d71051c"
+    version = "2-6d71051c"
     timeout = 3600
 
     def setup(self, loop, num_envs):
@@ -44,7 +44,7 @@ class DqnFixedReplayRatio:
     params = (["step", "send_recv", "torch_ops", "double_buffer"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
     param_names = ("loop", "num_envs")
     unit = "env-steps/s"
-    version = "1-6d71051c"
+    version = "2-6d71051c"
     timeout = 3600
 
     def setup(self, loop, num_envs):
@@ -69,7 +69,7 @@ class DqnTrainingGraphed:
     params = (["step", "send_recv", "torch_ops", "double_buffer"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
     param_names = ("loop", "num_envs")
     unit = "env-steps/s"
-    version = "1-6d71051c"
+    version = "2-6d71051c"
     timeout = 3600
 
     def setup(self, loop, num_envs):

@@ -11,7 +11,7 @@ class OverlapEfficiency:
     params = (["step", "send_recv", "torch_ops", "double_buffer"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
     param_names = ("loop", "num_envs")
     unit = "percent of ceiling"
-    version = "1-6d71051c"
+    version = "2-6d71051c"
     timeout = 3600
 
     def setup(self, loop, num_envs):

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 STORED = Path(__file__).with_name("measured_sources.json")
 SHARED = [
     *("measure.py", "cell.py", "envs.py", "backends.py", "checked.py"),
-    *("loops/step.py", "loops/send_recv.py", "loops/ping_pong.py"),
+    *("loops/step.py", "loops/send_recv.py", "loops/half_batches.py"),
 ]
 TORCH_OPS = ["loops/torch_ops.py", "loops/torch_registration.py"]
 AGENT = ["agents/graphed.py", "agents/torch_agent.py", "agents/torch_device.py", "agents/nature.py"]
@@ -33,11 +33,11 @@ DQN = [*SHARED, *TORCH_OPS, *AGENT, "agents/dqn.py"]
 PPO = [*SHARED, *AGENT, "agents/ppo.py"]
 # Which sources each benchmark times, below src/ale_velocity/.
 SOURCES = {
-    "baselines.Baselines": [*SHARED, "baselines.py", "loops/half_batches.py", "agents/emulator.py"],
+    "baselines.Baselines": [*SHARED, "baselines.py", "agents/emulator.py"],
     "dqn.DqnTraining": DQN,
     "dqn.DqnTrainingGraphed": DQN,
     "dqn.DqnFixedReplayRatio": DQN,
-    "emulator.EmulatorOnly": [*SHARED, *TORCH_OPS, "loops/half_batches.py", "agents/emulator.py"],
+    "emulator.EmulatorOnly": [*SHARED, *TORCH_OPS, "loops/ping_pong.py", "agents/emulator.py"],
     "learner.LearnerOnly": [*SHARED, *AGENT, "agents/dqn.py"],
     "overlap.OverlapEfficiency": [*DQN, "overlap.py", "agents/emulator.py"],
     "ppo.PpoTraining": PPO,

@@ -32,7 +32,7 @@ PARTS = ("checks", "graphed", "fidelity", "eager", "ppo")  # the most needed fir
 TESTS = ("test_graphed.py", "test_torch_registration.py", "test_same_transitions.py", "test_ppo.py")
 TABLE_LOOPS = ("step", "send_recv", "torch_ops", "half_batches", "ping_pong")
 PPO_COUNTS = (16, 64)
-PPO_LOOPS = ("step", "send_recv", "ping_pong")
+PPO_LOOPS = ("step", "send_recv", "half_batches")
 FIDELITY_LOOPS = ("step", "send_recv")
 FIDELITY_ROUNDS = 3
 # Iterations of a window: about half a second each on an H200 with 16 cores.

@@ -1,8 +1,8 @@
 """The agents with the learner `graphed`: the eager agents' mathematics, replayed as CUDA graphs.
 
-What it leaves out is launch overhead, allocation and waiting: acting and updating are one launch each, batches
-cross the bus through one preallocated pinned buffer each way, the host waits for the actions alone, and
-minibatches are drawn on the device.
+What it leaves out is launch overhead, allocation and waiting: acting, storing and updating are one launch each, batches
+cross the bus through one preallocated pinned buffer each way, the host waits for the actions alone, and minibatches
+are drawn on the device.
 
 All work is on one stream, in order, and between any two calls of `to_device`, or of `store`, a loop waits for
 actions that were computed after the first: that is what makes it safe to fill a pinned buffer again.
@@ -10,7 +10,6 @@ actions that were computed after the first: that is what makes it safe to fill a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,14 +31,14 @@ NUM_SLOTS = 4
 class Graph:
     """A function without arguments, captured: a call replays what it launched, on the same memory.
 
-    `outputs` are its static results, overwritten by each replay.
+    `outputs` are its static results, overwritten by each replay. The function is called `warm_ups` times before.
     """
 
-    def __init__(self, function: Callable[[], Any]) -> None:
+    def __init__(self, function: Callable[[], Any], warm_ups: int) -> None:
         side_stream = torch.cuda.Stream()
         side_stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side_stream):
-            for _ in range(WARM_UPS):
+            for _ in range(warm_ups):
                 function()
         torch.cuda.current_stream().wait_stream(side_stream)
         self._graph = torch.cuda.CUDAGraph()
@@ -58,55 +57,44 @@ def pinned(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 
 def capturable_adam(network: torch.nn.Module, **options: float) -> torch.optim.Adam:
-    """Return Adam whose step count lies on the device, so that a graph can count on."""
-    return torch.optim.Adam(network.parameters(), capturable=True, **options)
-
-
-@dataclass
-class _Slot:
-    """Static memory of one batch: observations, and the decision that the graph writes for them."""
-
-    observations: torch.Tensor
-    act: Graph
-    decision: Any
+    """Return Adam in one kernel, whose step count lies on the device, so that a graph can count on."""
+    return torch.optim.Adam(network.parameters(), capturable=True, fused=True, **options)
 
 
 class GraphedAgent(TorchAgent):
     """Acting, and the way of batches between host and device, for any agent that can `decide`."""
 
     def prepare(self) -> None:
-        """Allocate all buffers and capture acting."""
+        """Allocate all buffers."""
         self._graphs: list[Graph] = []
+        self._graphs_by_memory: dict[tuple[Any, ...], Graph] = {}
         self._host_observations = pinned((self.num_rows, *OBSERVATION_SHAPE), torch.uint8)
         self._host_actions = pinned((self.num_rows,), torch.int64)
         self._host_ends = pinned((2, self.num_rows), torch.float32)
+        self._host_ids = pinned((self.num_rows,), torch.int64)
         # Arrays over the same memory: numpy fills a small one in a fraction of the time that torch needs.
         self._observations_array = self._host_observations.numpy()
         self._actions_array = self._host_actions.numpy()
         self._ends_array = self._host_ends.numpy()
-        self._ends = torch.empty_like(self._host_ends, device=self.device)
+        self._ids_array = self._host_ids.numpy()
         self._acted = torch.cuda.Event()
-        self._slots = [self._make_slot() for _ in range(NUM_SLOTS)]
+        shape = (NUM_SLOTS, self.num_rows, *OBSERVATION_SHAPE)
+        self._slots = torch.zeros(shape, dtype=torch.uint8, device=self.device).unbind()
         self._current = 0
+        self._decision: Any = None
 
-    def capture(self, function: Callable[[], Any]) -> Graph:
+    def capture(self, function: Callable[[], Any], warm_ups: int = WARM_UPS) -> Graph:
         """Capture a function, and count it."""
-        graph = Graph(function)
+        graph = Graph(function, warm_ups)
         self._graphs.append(graph)
         return graph
 
-    def _make_slot(self) -> _Slot:
-        observations = torch.zeros((self.num_rows, *OBSERVATION_SHAPE), dtype=torch.uint8, device=self.device)
-
-        def act() -> Any:
-            with torch.no_grad():
-                decision = self.decide(observations)
-            actions = decision.actions if isinstance(decision, ppo.Decision) else decision
-            self._host_actions.copy_(actions, non_blocking=True)
-            return decision
-
-        graph = self.capture(act)
-        return _Slot(observations, graph, graph.outputs)
+    def replayed(self, function: Callable[..., Any], *memory: torch.Tensor, warm_ups: int = 0) -> Any:
+        """Replay a function of tensors that stay where they are; it is captured when it first gets them."""
+        key = (function, *(tensor.data_ptr() for tensor in memory))
+        if key not in self._graphs_by_memory:
+            self._graphs_by_memory[key] = self.capture(lambda: function(*memory), warm_ups)
+        return self._graphs_by_memory[key]()
 
     def to_device(self, observations: Any) -> torch.Tensor:
         """Copy host observations into the next slot, without waiting; pinned tensors go there directly."""
@@ -116,36 +104,54 @@ class GraphedAgent(TorchAgent):
             np.copyto(self._observations_array, observations)
             source = self._host_observations
         self._current = (self._current + 1) % NUM_SLOTS
-        slot = self._slots[self._current]
-        slot.observations.copy_(source, non_blocking=True)
-        return slot.observations
+        newest = self._slots[self._current]
+        newest.copy_(source, non_blocking=True)
+        return newest
 
     def act(self, observations: torch.Tensor) -> Any:
-        """Decide for the batch that came last; the decision lies in its slot."""
-        slot = self._slots[self._current]
-        if observations is not slot.observations:
+        """Decide for the batch that came last; the decision stays until its slot is used again."""
+        if observations is not self._slots[self._current]:
             raise VelocityError("a loop acts on another batch than the one that it brought last")
-        slot.act()
+        self._decision = self.replayed(self._act, observations, warm_ups=WARM_UPS)
         self._acted.record()
-        return slot.decision
+        return self._decision
+
+    def _act(self, observations: torch.Tensor) -> Any:
+        with torch.no_grad():
+            decision = self.decide(observations)
+        actions = decision.actions if isinstance(decision, ppo.Decision) else decision
+        self._host_actions.copy_(actions, non_blocking=True)
+        return decision
 
     def to_host(self, values: Any) -> Any:
         """Return the newest decision's actions as soon as they are there, or any tensor; as a numpy array."""
-        if values is self._slots[self._current].decision:
+        if values is self._decision:
             self._acted.synchronize()
             return self._actions_array
         return values.cpu().numpy()
 
-    def ends_to_device(self, rewards: Any, terminated: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Bring rewards and terminations to the device in one copy, as float32."""
+    def keep_ends(self, rewards: Any, terminated: Any) -> None:
+        """Fill the buffer of rewards and terminations, as float32."""
         self._ends_array[0] = np.asarray(rewards)  # tensors, from the torch_ops loop, too
         self._ends_array[1] = np.asarray(terminated)
-        self._ends.copy_(self._host_ends, non_blocking=True)
-        return self._ends[0], self._ends[1]
 
-    def ids_to_device(self, env_ids: Any) -> torch.Tensor:
-        """Bring env ids to the device; a copy from pageable memory is staged before it returns."""
-        return torch.as_tensor(env_ids).to(self.device, non_blocking=True).long()
+    def kept_ends(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Bring rewards and terminations to the device in one copy."""
+        rewards, terminated = self._host_ends.to(self.device, non_blocking=True).unbind()
+        return rewards, terminated
+
+    def ids_to_device(self, env_ids: torch.Tensor) -> torch.Tensor:
+        """Bring pinned env ids to the device."""
+        return env_ids.to(self.device, non_blocking=True)
+
+    def swap_held(self, env_ids: Any, *columns: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """As the eager agent, in one launch."""
+        self.hold(columns)
+        self._ids_array[:] = env_ids
+        return self.replayed(self._swap_held, *columns)
+
+    def _swap_held(self, *columns: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return super().swap_held(self._host_ids, *columns)
 
     def capture_update(self, update: Callable[[], torch.Tensor]) -> Graph:
         """Capture an update, and put weights and optimizer back to where they were before the warm-up calls."""
@@ -169,6 +175,27 @@ class GraphedAgent(TorchAgent):
         return {**super().facts(), "learner": "graphed"}
 
 
+class GraphedReplay(dqn.Replay):
+    """A replay whose position and size lie on the device too, so that adding to it and drawing from it are graphs.
+
+    `size` is counted by whoever replays them.
+    """
+
+    def __init__(self, capacity: int, device: torch.device) -> None:
+        super().__init__(capacity, device)
+        self.device_size = torch.zeros((), dtype=torch.int64, device=device)
+        self._device_position = torch.zeros((), dtype=torch.int64, device=device)
+
+    def add(self, *transitions: torch.Tensor) -> None:
+        """Add rows of (observations, actions, rewards, dones, next observations), overwriting the oldest."""
+        num_rows = len(transitions[0])
+        rows = (self._device_position + torch.arange(num_rows, device=self.actions.device)) % self.capacity
+        for column, added in zip(self._columns(), transitions, strict=True):
+            column.index_copy_(0, rows, added)
+        self._device_position.add_(num_rows).remainder_(self.capacity)
+        self.device_size.add_(num_rows).clamp_(max=self.capacity)
+
+
 class GraphedDqnAgent(GraphedAgent, dqn.DqnAgent):
     """DQN; `minibatch_rows` are the replay's rows that the last update was made of."""
 
@@ -176,16 +203,32 @@ class GraphedDqnAgent(GraphedAgent, dqn.DqnAgent):
         super().__init__(num_actions, device, **options)
         self.optimizer = capturable_adam(self.network, lr=dqn.LEARNING_RATE)
         self.minibatch_rows = torch.zeros(self.batch_size, dtype=torch.int64, device=device)
-        self._replay_size = torch.zeros((), dtype=torch.int64, device=device)
+        self.replay: GraphedReplay = GraphedReplay(self.replay.capacity, device)
         self._update: Graph | None = None
         self.prepare()
+
+    def store(
+        self,
+        observations: torch.Tensor,
+        actions: torch.Tensor,
+        rewards: Any,
+        terminated: Any,
+        next_observations: torch.Tensor,
+        *,
+        env_ids: Any = None,  # noqa: ARG002 (a transition stands for itself)
+    ) -> None:
+        """Put a batch of transitions into the replay."""
+        self.keep_ends(rewards, terminated)
+        self.replayed(self._add, observations, actions, next_observations)
+        self.replay.size = min(self.replay.size + self.num_rows, self.replay.capacity)
+
+    def _add(self, observations: torch.Tensor, actions: torch.Tensor, next_observations: torch.Tensor) -> None:
+        self.replay.add(observations, actions, *self.kept_ends(), next_observations)
 
     def learn(self, iteration: int) -> None:
         """Make the updates that are due, once the replay holds a minibatch."""
         if self.replay.size < self.batch_size:
             return
-        if self._update is None or self.replay.size < self.replay.capacity:
-            self._replay_size.fill_(self.replay.size)
         if self._update is None:
             self._update = self.capture_update(self._update_on_a_sample)
         for _ in range(self.schedule.updates_due(iteration)):
@@ -194,8 +237,9 @@ class GraphedDqnAgent(GraphedAgent, dqn.DqnAgent):
 
     def _update_on_a_sample(self) -> torch.Tensor:
         """Draw rows of the replay on the device, and update on them."""
-        drawn = (torch.rand(self.batch_size, device=self.device) * self._replay_size).long()
-        torch.minimum(drawn, self._replay_size - 1, out=self.minibatch_rows)  # rounding may reach the size
+        size = self.replay.device_size
+        drawn = (torch.rand(self.batch_size, device=self.device) * size).long()
+        torch.minimum(drawn, size - 1, out=self.minibatch_rows)  # rounding may reach the size
         return self.update(*self.replay.rows(self.minibatch_rows))
 
 
@@ -209,7 +253,33 @@ class GraphedPpoAgent(GraphedAgent, ppo.PpoAgent):
         self.minibatch_rows = torch.zeros(num_transitions // ppo.MINIBATCHES, dtype=torch.int64, device=device)
         self._estimate: Graph | None = None
         self._update: Graph | None = None
+        self._num_filled = torch.zeros(1, dtype=torch.int64, device=device)
         self.prepare()
+
+    def store(
+        self,
+        observations: torch.Tensor,
+        actions: ppo.Decision,
+        rewards: Any,
+        terminated: Any,
+        next_observations: torch.Tensor,
+        *,
+        env_ids: Any = None,
+    ) -> None:
+        """Add a batch of transitions to the rollout."""
+        self.keep_ends(rewards, terminated)
+        self._ids_array[:] = np.arange(self.num_envs) if env_ids is None else env_ids
+        self.replayed(self._add, observations, *actions, next_observations)
+        self.transitions.num_filled += 1
+
+    def _add(self, observations: torch.Tensor, *columns: torch.Tensor) -> None:
+        *decision, next_observations = columns
+        ids = self.ids_to_device(self._host_ids)
+        added = (observations, *decision, *self.kept_ends(), ids)
+        for column, rows in zip(self.transitions.columns(), added, strict=True):
+            column.index_copy_(0, self._num_filled, rows.unsqueeze(0))
+        self._num_filled += 1
+        self._newest[ids] = next_observations
 
     def learn_from_rollout(self) -> None:
         """Estimate advantages, then take a step on each minibatch of each epoch, in a new order each time."""
@@ -224,6 +294,7 @@ class GraphedPpoAgent(GraphedAgent, ppo.PpoAgent):
                 self.last_loss = self._update()
                 self.num_updates += 1
         self.transitions.num_filled = 0
+        self._num_filled.zero_()
 
     def _update_on_rows(self, estimates: torch.Tensor) -> torch.Tensor:
         return self.update(*(column[self.minibatch_rows] for column in self.learning_columns(estimates)))

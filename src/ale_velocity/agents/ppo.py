@@ -69,7 +69,13 @@ class Rollout:
 
     def add(self, *columns: torch.Tensor) -> None:
         """Add a batch of (observations, actions, log probabilities, values, rewards, dones, env ids)."""
-        stored = (
+        for column, rows in zip(self.columns(), columns, strict=True):
+            column[self.num_filled] = rows
+        self.num_filled += 1
+
+    def columns(self) -> tuple[torch.Tensor, ...]:
+        """Return all columns, in the order of `add`."""
+        return (
             self.observations,
             self.actions,
             self.log_probs,
@@ -78,9 +84,6 @@ class Rollout:
             self.dones,
             self.env_ids,
         )
-        for column, rows in zip(stored, columns, strict=True):
-            column[self.num_filled] = rows
-        self.num_filled += 1
 
 
 def advantages(

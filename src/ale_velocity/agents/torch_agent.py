@@ -59,10 +59,14 @@ class TorchAgent(abc.ABC):
     def decide(self, observations: torch.Tensor) -> Any:
         """Return what `act` returns, eagerly."""
 
-    def swap_held(self, env_ids: Any, *columns: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Keep the rows of each column as the newest of their envs, and return the rows that were kept before."""
+    def hold(self, columns: tuple[torch.Tensor, ...]) -> None:
+        """Allocate memory that holds one row of each column for each env, once."""
         if not self._held:
             self._held = tuple(column.new_zeros((self.num_envs, *column.shape[1:])) for column in columns)
+
+    def swap_held(self, env_ids: Any, *columns: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Keep the rows of each column as the newest of their envs, and return the rows that were kept before."""
+        self.hold(columns)
         rows = self.ids_to_device(env_ids)
         previous = tuple(held[rows] for held in self._held)
         for held, column in zip(self._held, columns, strict=True):
