@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STACK := ale-py-0.12.1
 
 DEMO_CONFIG := --config asv-quick.conf.json
-DEMO_RELEASES := ale-py-0.11.0 ale-py-0.11.2 ale-py-0.12.1
+DEMO_RELEASES := ale-py-0.11.1 ale-py-0.11.2 ale-py-0.12.1
 # The reference workload's two loops at the env counts of the quick protocol.
 DEMO_BENCH := "DqnTraining.track_env_steps_per_second\('(step|send_recv)', (1|8)\)"
 
@@ -17,7 +17,7 @@ DEMO_BENCH := "DqnTraining.track_env_steps_per_second\('(step|send_recv)', (1|8)
 
 demo: $(VENV)/.package
 	$(BIN)/asv run $(DEMO_CONFIG) "--no-walk $(DEMO_RELEASES)" --bench $(DEMO_BENCH)
-	$(BIN)/asv compare $(DEMO_CONFIG) ale-py-0.11.0 ale-py-0.12.1
+	$(BIN)/asv compare $(DEMO_CONFIG) ale-py-0.11.1 ale-py-0.12.1
 	$(BIN)/asv publish $(DEMO_CONFIG)
 	@echo
 	@echo "The trend site is in .asv/quick/html. To open it:  $(BIN)/asv preview $(DEMO_CONFIG) --browser"

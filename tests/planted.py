@@ -15,6 +15,7 @@ from asv import util
 from asv.results import Results
 from asv.runner import BenchmarkResult
 
+from ale_velocity.cell import append_record
 from ale_velocity.timeline import manifest, writer
 
 ROOT = Path(__file__).parent.parent
@@ -148,6 +149,12 @@ class Project:
             results.add_result(benchmark, measured, started_at=at, duration=1.0, record_samples=True)
         results.save(str(self.results))
         return self.results / machine / results._filename.rpartition("/")[2]
+
+    def add_record(self, result, cell, behaviour):
+        """Record a fingerprint as the cell of a stored result would; `cell` is asv's name for it."""
+        stored = json.loads(result.read_text())
+        record = {"commit": stored["commit_hash"], "environment": stored["env_name"], "benchmark": cell}
+        append_record(result.with_name("cells.jsonl"), {**record, "behaviour": behaviour})
 
     def page(self, name):
         """Read a published JSON file."""

@@ -11,6 +11,7 @@ import pytest
 from asv_runner.benchmarks.mark import SkipNotImplemented
 
 from ale_velocity import envs, stack, suite
+from ale_velocity.behaviour import fingerprint
 from ale_velocity.errors import NotAvailableError, VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import COUNTS
@@ -106,4 +107,5 @@ def test_a_measured_cell_gives_samples_and_a_record(monkeypatch, tmp_path):
     (line,) = (tmp_path / "cells.jsonl").read_text().splitlines()
     record = json.loads(line)
     assert record["samples"] == result["samples"]
+    assert record["behaviour"] == fingerprint("ale", "pong")
     assert (record["commit"], len(record["windows"]), record["facts"]["num_threads"]) == ("e7f87c82", 2, 1)

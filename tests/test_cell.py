@@ -11,8 +11,9 @@ import sys
 
 import pytest
 
+from ale_velocity import breakdown, envs, process
 from ale_velocity import cell as cells
-from ale_velocity import envs, process
+from ale_velocity.behaviour import fingerprint
 from ale_velocity.cell import Cell, append_record, run_cell, write_json
 from ale_velocity.errors import NotAvailableError, VelocityError
 from ale_velocity.loops import DOUBLE_BUFFER
@@ -73,6 +74,34 @@ def test_an_unknown_game_fails_in_the_process_too(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")
     assert "did you mean pong" in json.loads((tmp_path / "result.json").read_text())["reason"]
+
+
+@pytest.mark.parametrize(("backend", "has_one"), [("ale", True), ("fixed", False)])
+def test_a_result_has_the_fingerprint_of_its_work(backend, has_one):
+    """Of the emulator, whatever the env count; fixed pictures have none."""
+    result = process.measure_in_process(Cell("emulator", "step", 4, TINY, backend=backend), progress=print)
+    assert result.get("behaviour") == (fingerprint("ale", "pong") if has_one else None)
+
+
+def test_the_fingerprint_comes_after_all_windows(monkeypatch, tmp_path):
+    """Those of the breakdown included: what it leaves in the process is in none of them."""
+    calls = []
+    monkeypatch.setattr(cells.behaviour, "fingerprint", lambda *_: calls.append("fingerprint"))
+    monkeypatch.setattr(cells, "run_cell", lambda *_, **__: calls.append("windows") or FakeResult())
+    monkeypatch.setattr(breakdown, "run_breakdown", lambda _: calls.append("breakdown") or {})
+    spec = {"cell": dataclasses.asdict(Cell("emulator", "step", 4, TINY, breakdown=True)), "pins": []}
+    write_json(tmp_path / "spec.json", spec)
+    monkeypatch.setattr(sys, "argv", ["cell", str(tmp_path / "spec.json"), str(tmp_path / "result.json")])
+    assert cells.main() == 0
+    assert calls == ["windows", "breakdown", "fingerprint"]
+
+
+class FakeResult:
+    """A result of no windows."""
+
+    def to_json(self):
+        """Return nothing."""
+        return {}
 
 
 def test_write_json_replaces_or_leaves(tmp_path):

@@ -158,6 +158,55 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(project, second, mes
     assert {row[3] for row in table(done.stdout).values()} <= {"n/a"}
 
 
+@pytest.fixture
+def borders(project):
+    """Return the project with two results: the first cell does different work, the second has one fingerprint only."""
+    project.add_benchmark(CPU_RATE, "env-steps/CPU-s")
+    values = {RATE: [windows(100, processes=6)] * len(CELLS), CPU_RATE: [windows(50, processes=6)] * len(CELLS)}
+    slower = {name: [[sample / 2 for sample in cell] for cell in cells] for name, cells in values.items()}
+    old, new = (project.add_result(release, sides) for release, sides in ((OLD, values), (NEW, slower)))
+    # The two measures of a cell share a run, which is recorded for the first of them.
+    project.add_record(old, f"{CPU_RATE}-0", "1-aaaa")
+    project.add_record(new, f"{CPU_RATE}-0", "1-bbbb")
+    project.add_record(new, f"{CPU_RATE}-1", "1-bbbb")
+    return project, old, new
+
+
+def test_different_work_has_no_ratio(borders):
+    """Public case 3: marked, explained below the table, and neither better nor worse; the others are judged."""
+    project, _, _ = borders
+    output = project.asv("compare", OLD, NEW).stdout
+    rows = table(output)
+    for name, unit in ((RATE, "env-steps/s"), (CPU_RATE, "env-steps/CPU-s")):
+        mark, before, after, ratio = rows[f"{name}('{CELLS[0]}')"]
+        assert (mark, ratio) == ("#", "n/a")
+        assert before.endswith(unit)
+        assert after.endswith(unit)
+        assert {rows[f"{name}('{cell}')"][0] for cell in CELLS[1:]} == {"+"}
+    assert "# different work." in output
+    assert (
+        f"different work: 2 of {2 * len(CELLS)}: the same seed and actions gave other observations or rewards "
+        "(fingerprints 1-aaaa and 1-bbbb): their rates are not to be compared."
+    ) in output
+    changed_only = table(project.asv("compare", OLD, NEW, "--only-changed", "--split").stdout)
+    assert f"{RATE}('{CELLS[0]}')" in changed_only
+
+
+def test_nothing_but_different_work_is_refused(borders):
+    """As for different versions of the benchmarks; the newest record of a cell counts."""
+    project, old, new = borders
+    for place in range(len(CELLS)):
+        project.add_record(old, f"{RATE}-{place}", "1-aaaa")
+        project.add_record(new, f"{RATE}-{place}", "1-bbbb")
+    done = project.asv("compare", OLD, NEW)
+    assert done.returncode == 2
+    assert {row[0] for row in table(done.stdout).values()} == {"#"}
+    assert f"{OLD} and {NEW} do different work" in done.stdout
+    for place in range(len(CELLS)):
+        project.add_record(old, f"{RATE}-{place}", "1-bbbb")
+    assert project.asv("compare", OLD, NEW).returncode == 0
+
+
 def test_nothing_measured_is_not_no_change(project):
     """All skipped on one side."""
     project.add_result(OLD, {RATE: [float("nan")] * len(CELLS)})

@@ -56,6 +56,21 @@ def test_a_gain_and_no_change_exit_0(project, after, words, mark):
     assert table(done.stdout).get(CELL, [None])[0] == mark
 
 
+@pytest.mark.parametrize(("places", "status", "marks"), [([0, 1], 2, {"#"}), ([0], 1, {"#", "+"})])
+def test_different_work_is_no_loss(project, places, status, marks):
+    """Alone there is nothing to compare; beside a true loss, the loss decides."""
+    project.plant({OLD: {"a": 10000, "b": 10000}, NEW: {"a": 7000, "b": 7000}})
+    project.asv("run", f"--no-walk {OLD} {NEW}")
+    for release, behaviour in ((OLD, "1-aaaa"), (NEW, "1-bbbb")):
+        (path,) = project.results.glob(f"here/{project.commits[release][:8]}-planted-*.json")
+        for place in places:
+            project.add_record(path, f"{RATE}-{place}", behaviour)
+    done = project.asv("continuous", OLD, NEW)
+    assert done.returncode == status, done.stdout
+    assert {row[0] for row in table(done.stdout).values()} == marks
+    assert f"different work: {len(places)} of 2: " in done.stdout
+
+
 def test_a_rise_of_a_time_exits_1(project):
     """The same values in another unit."""
     project.plant({OLD: {"a": 100, "b": 1}, NEW: {"a": 150, "b": 1}}, unit="microseconds/step")

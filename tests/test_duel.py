@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ale_velocity import cli, facts
+from ale_velocity.behaviour import fingerprint
 from ale_velocity.duel import command, contest, report, stacks
 from ale_velocity.errors import VelocityError
 from ale_velocity.measure import PROTOCOLS
@@ -303,6 +304,28 @@ def test_a_failed_cell_is_an_error_beside_good_ones(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("works", "code"), [(("1-a", "1-b"), 3), (("1-a", "1-a"), 1), ((None, "1-b"), 1)])
+def test_different_work_has_no_verdict(tmp_path, capsys, works, code):
+    """Public case 3: neither slower nor faster, by fingerprints of both; pairs without them are judged as before."""
+
+    class Working(FakeStack):
+        def measure(self, cell):
+            """Add the stack's fingerprint."""
+            result = super().measure(cell)
+            return {**result, "behaviour": self.work} if self.work else result
+
+    sides = [Working("old", 1000.0, []), Working("new", 900.0, [])]
+    for side, work in zip(sides, works, strict=True):
+        side.work = work
+    assert fight(tmp_path, *sides) == code
+    out = capsys.readouterr().out
+    different = "different work, no verdict: the same seed and actions gave other observations or rewards"
+    assert out.count(different) == (2 if code == 3 else 0)
+    assert out.count(": slower") == (0 if code == 3 else 2)
+    assert "ratio 0.900" in out
+
+
+@pytest.mark.usefixtures("here")
 def test_cpu_time_that_means_nothing_is_not_judged(tmp_path, capsys):
     """On a GPU the CPU row is n/a with the reason, and cannot be what decides."""
 
@@ -423,6 +446,7 @@ def test_a_real_duel_of_the_installed_stack(tmp_path, capfd):
     assert [pair["first"] for pair in kept["pairs"]] == [0, 1]
     windows = [len(result["windows"]) for pair in kept["pairs"] for result in pair["results"]]
     assert windows == [PROTOCOLS["quick"].reps] * 4
+    assert {result["behaviour"] for pair in kept["pairs"] for result in pair["results"]} == {fingerprint("ale", "pong")}
     assert any(pin.startswith("ale-py==") for pin in kept["stacks"][0]["pins"])
     out, err = capfd.readouterr()
     assert "env-steps/CPU-s" in out

@@ -163,6 +163,26 @@ def test_a_gap_does_not_change_the_overview(tmp_path):
     assert [row["change_rev"] for row in json.loads(path.read_text())] == [None, None]
 
 
+def test_different_work_is_no_loss_of_a_release(tmp_path):
+    """Not on the regressions page nor in the feed; the release's page and its data say what it is."""
+    project = Project(tmp_path / "project")
+    project.add_benchmark(RATE, "env-steps/s", params=("known", "unknown"))
+    for release, value in zip(SERIES[1:], (10000, 10000, 7000, 7000), strict=True):
+        result = project.add_result(release, {RATE: [windows(value, processes=6)] * 2})
+        project.add_record(result, f"{RATE}-0", "1-aaaa" if value == 10000 else "1-bbbb")
+    done = project.asv("publish")
+    assert done.returncode == 0, done.stdout
+    assert list(losses(project)) == [f"{RATE}('unknown')"]
+    assert f"{RATE}('known')" not in (project.html / "regressions.xml").read_text()
+    page = (project.html / "release" / project.commits["ale-py-0.12.0"][:8] / "index.html").read_text()
+    assert "<p>1 slower, 1 different work</p><p>Fingerprint of the work: <code>1-bbbb</code></p>" in page
+    why = "different work than ale-py-0.11.2: the same seed and actions gave other observations or rewards"
+    assert page.count(why) == 1
+    assert why in (project.html / "ale-velocity" / "data" / "0.js").read_text()
+    after = (project.html / "release" / project.commits["ale-py-0.12.1"][:8] / "index.html").read_text()
+    assert "<p>2 same</p>" in after
+
+
 def test_results_of_no_branch_are_refused_by_name(tmp_path):
     """asv would add them to the series of every branch (asv issue 1410); the old pages stay."""
     project = Project(tmp_path / "project")

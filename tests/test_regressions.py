@@ -35,6 +35,28 @@ def test_losses(values, higher, expected):
     assert losses(steps(*values), 0.05, higher=higher) == tuple(Loss(*loss) for loss in expected)
 
 
+@pytest.mark.parametrize(
+    ("values", "borders", "expected"),
+    [
+        ((100, 50, 25), (), [(0, 10, 100, 50, None), (10, 20, 50, 25, None)]),
+        ((100, 50, 25), (10,), [(10, 20, 50, 25, None)]),
+        ((100, 50, 25), (10, 20), []),
+        ((100, 50, 25), (0, 30), [(0, 10, 100, 50, None), (10, 20, 50, 25, None)]),
+        ((100, 50, 100), (20,), [(0, 10, 100, 50, None)]),  # no recovery by other work
+        ((100, 97, 94), (10,), []),  # what adds up is of one work
+    ],
+)
+def test_no_loss_goes_across_a_border_of_work(values, borders, expected):
+    """Levels of different work are not compared."""
+    assert losses(steps(*values), 0.05, higher=True, borders=borders) == tuple(Loss(*loss) for loss in expected)
+
+
+def test_a_border_within_a_level_changes_nothing():
+    """Two releases of different work and one rate, then a loss."""
+    levels = [(0, 11, 100, 100, 0.0), (20, 21, 50, 50, 0.0)]
+    assert losses(levels, 0.05, higher=True, borders=[10]) == (Loss(10, 20, 100, 50, None),)
+
+
 def test_the_change_is_of_the_value_before():
     """10000 to 6700 is -33%."""
     (loss,) = losses(steps(10000, 6700), 0.05, higher=True)

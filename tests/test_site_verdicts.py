@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import statistics
 
 import pytest
@@ -33,12 +34,12 @@ def samples(rate, processes=6):
     return tuple(rate * (1 + 0.01 * (p % 2)) * (1 - 0.002 * w) for p in range(processes) for w in range(5))
 
 
-def changes(rates, notes=(), unit="env-steps/s", processes=6):
-    """Verdicts on releases with these rates; None is a release without a result."""
+def changes(rates, notes=(), unit="env-steps/s", processes=6, works=()):
+    """Verdicts on releases with these rates and fingerprints; None is a release without a result."""
     series = Series("ale-py", "ale-py", {}, releases(len(rates), notes))
     points = {
-        release.name: Point(LINE, release, unit, "measured", samples(rate, processes), rate)
-        for release, rate in zip(series.releases, rates, strict=True)
+        release.name: Point(LINE, release, unit, "measured", samples(rate, processes), rate, behaviour=work)
+        for release, rate, work in itertools.zip_longest(series.releases, rates, works)
         if rate
     }
     return list(line_changes(series, points))
@@ -85,6 +86,13 @@ def test_different_work_is_never_a_gain():
         "different work",
         "different work",
     ]
+
+
+def test_another_fingerprint_is_never_a_loss():
+    """Where both releases have one; a release without one is compared as before."""
+    found = changes([100, 80, 80, 60], works=["1-a", "1-b", "1-b", None])
+    assert [change.verdict.word for change in found] == ["first measured", "different work", "same", "slower"]
+    assert found[1].verdict.reason.startswith("different work than ale-py-0: the same seed and actions gave other")
 
 
 def test_without_windows_there_is_no_verdict():

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ale_velocity import backends, envs, stack
+from ale_velocity import backends, behaviour, envs, stack
 from ale_velocity.agents import make_agent
 from ale_velocity.errors import NotAvailableError, VelocityError
 from ale_velocity.loops import LOOPS
@@ -122,6 +122,16 @@ def run_cell(cell: Cell, progress: Callable[[str], None] = lambda _: None) -> Ce
     return CellResult(cell, measurement, facts)
 
 
+def with_behaviour(result: dict[str, Any], cell: Cell) -> dict[str, Any]:
+    """Add `behaviour`, the fingerprint of the work that a measured cell did, where there is one.
+
+    It opens envs of its own: call it when all windows are over.
+    """
+    with stopped_without(lambda _: None):
+        found = behaviour.fingerprint(cell.backend, cell.game)
+    return result if found is None else {**result, "behaviour": found}
+
+
 @contextlib.contextmanager
 def stopped_without(progress: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
     """Yield `progress`, at each call of which `NO_PROGRESS_S` begin anew; if they run out, end this process.
@@ -220,6 +230,7 @@ def main() -> int:
             from ale_velocity.breakdown import run_breakdown
 
             data |= run_breakdown(cell)
+        data = with_behaviour(data, cell)
         stack.check_imports(spec["pins"])
     except VelocityError as error:
         write_json(result, {"reason": str(error)})

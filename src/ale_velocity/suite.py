@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ale_velocity import envs, stack
-from ale_velocity.cell import Cell, append_record, cpu_time_gap, run_cell, use_private_compile_cache
+from ale_velocity.cell import Cell, append_record, cpu_time_gap, run_cell, use_private_compile_cache, with_behaviour
 from ale_velocity.errors import NotAvailableError
 from ale_velocity.measure import PROTOCOLS
 from ale_velocity.overlap import run_overlap
@@ -103,7 +103,7 @@ def _run(measured: Callable[[Cell], Any], cell: Cell) -> dict[str, Any]:
 
     use_private_compile_cache()
     try:
-        result = measured(cell).to_json()
+        result = with_behaviour(measured(cell).to_json(), cell)
     except NotAvailableError as error:
         _record({"cell": dataclasses.asdict(cell), "reason": str(error)})
         raise SkipNotImplemented(str(error)) from error

@@ -6,6 +6,7 @@ Replaces asv's `Compare.print_table`, which both commands print with, and whose 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from asv_runner.console import color_print
 
 from ale_velocity.asv_plugin.judge import (
     BETTER,
+    DIFFERENT_WORK,
     FAILED,
     INCOMPARABLE,
     MENDED,
@@ -39,13 +41,14 @@ MEANING = {
     FAILED: "fails now",
     MENDED: "failed before",
     INCOMPARABLE: "measured by another version of the benchmark",
+    DIFFERENT_WORK: "different work",
 }
 EVERYTHING = {(*MEANING, UNCHANGED): ("default", "All benchmarks:")}
 SPLIT = {  # in this order: marks, asv's colour and title of their group
     (BETTER, MENDED): ("green", "Benchmarks that have improved:"),
     (UNCHANGED,): ("default", "Benchmarks that have stayed the same:"),
     (WORSE, FAILED): ("red", "Benchmarks that have got worse:"),
-    (INCOMPARABLE,): ("lightgrey", "Benchmarks that are not comparable:"),
+    (INCOMPARABLE, DIFFERENT_WORK): ("lightgrey", "Benchmarks that are not comparable:"),
 }
 HIDDEN_BY_ONLY_CHANGED = (UNCHANGED, INCOMPARABLE, MENDED)  # asv's choice
 REASONS_SHOWN = 3
@@ -143,6 +146,8 @@ def _require_something_compared(rows: list[Row], before: Side, after: Side) -> N
             f"{before.name} and {after.name} were measured by different versions of the benchmarks, which is "
             "different work: measure the older results again"
         )
+    if any(verdict.mark == DIFFERENT_WORK for verdict in verdicts):
+        refuse(f"{before.name} and {after.name} do different work, so their rates tell nothing of each other's speed")
     why = f"no benchmark has a value for both {before.name} and {after.name}"
     if before.facts.keys().isdisjoint(after.facts):
         why += f"; they were measured in different environments: {', '.join(before.facts)}; {', '.join(after.facts)}"
@@ -187,6 +192,8 @@ def _print_notes(rows: list[Row], before: Side, after: Side) -> None:
         notes.append(f"Not shown: {number} of {len(rows)}, n/a on both sides.")
     if marks := [f"{mark} {meaning}" for mark, meaning in MEANING.items() if mark in occurring]:
         notes.append(f"Change: {', '.join(marks)}.")
+    for why, number in Counter(row.verdict.reason for row in rows if row.verdict.reason).items():
+        notes.append(f"different work: {number} of {len(rows)}: {why}: their rates are not to be compared.")
     if any(row.verdict.comparison for row in rows):
         notes.append("Ratio: of what the processes of each side reached; the values are medians of all windows.")
     if any(row.verdict.mark in (BETTER, WORSE) and row.rests_on_one_process for row in rows):

@@ -14,12 +14,13 @@ from asv.commands.compare import _is_result_better
 from asv_runner.statistics import get_err
 
 from ale_velocity.asv_plugin import units
+from ale_velocity.behaviour import difference
 from ale_velocity.stats import Comparison, compare_processes, process_values
 
 if TYPE_CHECKING:
     from ale_velocity.asv_plugin.sides import Cell
 
-BETTER, WORSE, FAILED, MENDED, INCOMPARABLE, UNCHANGED = "-", "+", "!", "*", "x", " "
+BETTER, WORSE, FAILED, MENDED, INCOMPARABLE, DIFFERENT_WORK, UNCHANGED = "-", "+", "!", "*", "x", "#", " "
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,14 @@ class Verdict:
     """A mark, and what it rests on.
 
     `ratio` is NaN where a side has no value; `undecided` says that there is a change which may be noise;
-    `comparison` is None where processes did not decide.
+    `comparison` is None where processes did not decide; `reason` says why work is different.
     """
 
     mark: str
     ratio: float = math.nan
     undecided: bool = False
     comparison: Comparison | None = None
+    reason: str = ""
 
 
 def judge(before: Cell, after: Cell, benchmark: dict[str, Any], factor: float, *, use_stats: bool) -> Verdict:
@@ -45,6 +47,8 @@ def judge(before: Cell, after: Cell, benchmark: dict[str, Any], factor: float, *
         return Verdict(UNCHANGED if old is new else FAILED if new is None else MENDED)
     if math.isnan(old) or math.isnan(new):
         return Verdict(UNCHANGED)
+    if why := difference(before.behaviour, after.behaviour):
+        return Verdict(DIFFERENT_WORK, reason=why)
     if benchmark["type"] == "track" and use_stats and min(old, new) > 0:
         return _by_processes(*_processes(before, old, after, new, benchmark["unit"]), benchmark["unit"], factor)
     return _like_asv(before, old, after, new, unit=benchmark["unit"], factor=factor, use_stats=use_stats)

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from asv.plugins.regressions import _GraphDataFilter
+from asv.results import iter_results
 
 from ale_velocity.asv_plugin import feed
+from ale_velocity.asv_plugin.records import CellRecords, cell_name
+from ale_velocity.behaviour import difference
 from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ale_velocity.asv_plugin.series import Level
 
@@ -62,11 +65,21 @@ def publish(  # noqa: PLR0917 (asv's signature)
     feed.save(conf, repo, found, revisions)
 
 
-def losses(levels: Sequence[Level], threshold: float, *, higher: bool) -> tuple[Loss, ...]:
+def losses(levels: Sequence[Level], threshold: float, *, higher: bool, borders: Iterable[int] = ()) -> tuple[Loss, ...]:
     """Return the losses of more than `threshold` (a share of the value before) in a series of levels, oldest first.
 
-    Each level is compared with the best one since the last loss, so that a loss in small steps is found too.
+    At `borders`, revisions from which on the work is another, no level is compared with an earlier one.
     """
+    parts: list[list[Level]] = [[]]
+    for level in levels:
+        if parts[-1] and any(parts[-1][-1][1] <= border <= level[0] for border in borders):
+            parts.append([])
+        parts[-1].append(level)
+    return tuple(loss for part in parts for loss in _losses(part, threshold, higher))
+
+
+def _losses(levels: Sequence[Level], threshold: float, higher: bool) -> list[Loss]:
+    """Compare each level with the best one since the last loss, so that a loss in small steps is found too."""
     found = []
     good = None
     for position, level in enumerate(levels):
@@ -78,7 +91,7 @@ def losses(levels: Sequence[Level], threshold: float, *, higher: bool) -> tuple[
             good = level
         elif not _is_worse(good[2], level[2], 0, higher):
             good = level
-    return tuple(found)
+    return found
 
 
 def _is_worse(before: float, after: float, threshold: float, higher: bool) -> bool:
@@ -90,11 +103,12 @@ def _series_with_losses(conf: Any, repo: Any, benchmarks: Any, graphs: Any, revi
     several = {name for name, values in graphs.get_params().items() if len(values) > 1}
     if len(conf.branches) > 1:
         several.add("branch")  # the page selects by branch, also where only one has results
+    works = _Works(conf, revisions)
     for _, graph in graphs:
         benchmark = benchmarks[graph.benchmark_name]
         higher = higher_is_better(benchmark["unit"])
         for index, name, levels, threshold in data_filter.get_graph_data(graph, benchmark):
-            if found := losses(levels, threshold, higher=higher):
+            if found := losses(levels, threshold, higher=higher, borders=works.borders(graph, benchmark, index)):
                 values = [level[2] for level in levels]
                 yield Series(
                     name=name,
@@ -106,6 +120,41 @@ def _series_with_losses(conf: Any, repo: Any, benchmarks: Any, graphs: Any, revi
                     best=max(values) if higher else min(values),
                     losses=found,
                 )
+
+
+class _Works:
+    """Where the series of the pages change their work."""
+
+    def __init__(self, conf: Any, revisions: dict[str, int]) -> None:
+        self._results: dict[frozenset[Any], list[tuple[int, Any]]] = {}
+        self._records: dict[str, CellRecords] = {}
+        for result in iter_results(conf.results_dir):
+            machine = result.params["machine"]
+            if machine not in self._records:
+                self._records[machine] = CellRecords(conf.results_dir, machine)
+            if result.commit_hash in revisions:
+                variables = {f"env-{name}": value for name, value in result.env_vars.items()}
+                mine = self._results.setdefault(_identity({**result.params, **variables}), [])
+                mine.append((revisions[result.commit_hash], result))
+
+    def borders(self, graph: Any, benchmark: dict[str, Any], index: int | None) -> list[int]:
+        """Return the revisions whose work differs from that of the last one before that is known."""
+        found = []
+        before = None
+        cell = cell_name(benchmark["name"], benchmark["params"], index)
+        results = self._results.get(_identity(graph.params), [])
+        for revision, result in sorted(results, key=lambda pair: pair[0]):
+            known = self._records[result.params["machine"]]
+            after = known.behaviour(result.commit_hash, result.env_name, cell)
+            if difference(before, after):
+                found.append(revision)
+            before = after or before
+        return found
+
+
+def _identity(params: dict[str, Any]) -> frozenset[Any]:
+    """Return what a result and its graph share; `Publish.run` gives a graph its branch, and empty values."""
+    return frozenset((name, value) for name, value in params.items() if value and name != "branch")
 
 
 def _for_page(series: Series, repo: Any, commits: dict[int, str]) -> list[Any]:

@@ -14,6 +14,7 @@ from asv.environment import iter_matrix
 from asv.machine import Machine, iter_machine_files
 from asv.results import iter_results_for_machine_and_hash
 
+from ale_velocity.asv_plugin.records import CellRecords, cell_name
 from ale_velocity.asv_plugin.refusal import refuse
 from ale_velocity.measure import PROTOCOLS
 from ale_velocity.settings import PREFIX
@@ -33,7 +34,8 @@ class Cell:
     """One benchmark, with its parameters, on one side.
 
     `value` is None where it failed and NaN where it was skipped or never run. `samples` are windows, `reps` of them a
-    process; None where they were not recorded, or where nothing says how many a process gave.
+    process; None where they were not recorded, or where nothing says how many a process gave. `behaviour` is the
+    fingerprint of the work, where a record has one.
     """
 
     benchmark: str
@@ -42,6 +44,7 @@ class Cell:
     samples: list[float] | None = None
     version: str | None = None
     reps: int | None = None
+    behaviour: str | None = None
 
 
 @dataclass(frozen=True)
@@ -99,14 +102,18 @@ class Source:
     ) -> Side:
         facts = {result.env_name: {fact: result.params.get(fact) for fact in MACHINE_FACTS} for result in results}
         reps = {result.env_name: _reps(result) for result in results}
+        machines = {result.params["machine"] for result in results}
+        records = {name: CellRecords(self.conf.results_dir, name) for name in machines}
         side = Side(commit, name or commit[: self.conf.hash_length], {}, facts, ignored)
         for key, params, values, stats, samples, version, machine, environment in rows:
             if key not in self.benchmarks:
                 ignored[f"the suite no longer has the benchmark {key}"] += 1
                 continue
-            for cell, value, stat, windows in unroll_result(key, params, values, stats, samples):
+            cells = unroll_result(key, params, values, stats, samples)
+            for number, (cell, value, stat, windows) in enumerate(cells):
+                behaviour = records[machine].behaviour(commit, environment, cell_name(key, params, number))
                 place = cell, f"{machine}/{environment}"
-                side.cells[place] = Cell(key, value, stat, windows, version, reps.get(environment))
+                side.cells[place] = Cell(key, value, stat, windows, version, reps.get(environment), behaviour)
         if not side.cells:
             refuse(self._nothing_found(side))
         return side

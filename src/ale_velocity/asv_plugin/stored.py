@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -16,6 +15,8 @@ from asv.config import Config
 from asv.machine import iter_machine_files
 from asv.results import iter_results
 
+from ale_velocity.asv_plugin import records
+from ale_velocity.asv_plugin.records import CellRecords
 from ale_velocity.errors import VelocityError
 from ale_velocity.settings import PREFIX
 from ale_velocity.site.order import natural_key
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 # asv's description of a machine, and what is kept beside its results: words for people by the name of the fact.
 MACHINE_FACTS = {"cpu": "CPU", "num_cpu": "CPUs", "ram": "memory", "os": "system", "arch": "architecture"}
-
-Record = dict[str, Any]
 
 
 def read_config(path: Path) -> Results:
@@ -52,7 +51,7 @@ def read(conf: Any) -> Results:
     places = {hashes[release.name]: (one.name, release) for one in series for release in one.releases}
     benchmarks = Benchmarks.load(conf)
     machine_files = sorted(map(Path, iter_machine_files(conf.results_dir)), key=lambda path: natural_key(str(path)))
-    cells = {path.parent.name: _newest(_records(path.with_name("cells.jsonl"))) for path in machine_files}
+    cells = {path.parent.name: CellRecords(conf.results_dir, path.parent.name) for path in machine_files}
     points: list[Point] = []
     left_out: Counter[str] = Counter()
     for result in iter_results(conf.results_dir):
@@ -63,7 +62,7 @@ def read(conf: Any) -> Results:
         for key in result.get_all_result_keys() - keys:
             left_out[f"of {key}, measured by another version of it"] += 1
         for key in sorted(keys):
-            of_machine = cells.get(result.params["machine"], {})
+            of_machine = cells[result.params["machine"]]
             points += _points(result, benchmarks[key], *places[result.commit_hash], of_machine)
     return Results(
         series,
@@ -75,7 +74,7 @@ def read(conf: Any) -> Results:
 
 
 def _points(
-    result: Any, benchmark: dict[str, Any], series: str, release: manifest.Release, cells: dict[Any, Record]
+    result: Any, benchmark: dict[str, Any], series: str, release: manifest.Release, cells: CellRecords
 ) -> Iterator[Point]:
     key, params = benchmark["name"], benchmark["params"]
     setup = _setup(result)
@@ -90,8 +89,8 @@ def _points(
     ):
         words = tuple(zip(benchmark["param_names"], (word.strip("'") for word in combination), strict=True))
         line = Line(series, setup, key, words)
-        cell = f"{key}-{place}" if params else key  # asv's name for it
-        record = cells.get((result.commit_hash, result.env_name, cell), {})
+        cell = result.commit_hash, result.env_name, records.cell_name(key, params, place)
+        record = cells.record(*cell)
         if value is None or math.isnan(value):
             status = "failed" if value is None else "n/a"
             yield Point(line, release, benchmark["unit"], status, reason=record.get("reason", ""))
@@ -105,6 +104,7 @@ def _points(
             value,
             measured_at=measured_at,
             updates_per_env_step=record.get("facts", {}).get("updates_per_env_step"),
+            behaviour=cells.behaviour(*cell),
         )
 
 
@@ -118,34 +118,16 @@ def _setup(result: Any) -> Setup:
     )
 
 
-def _records(path: Path) -> list[Record]:
-    """Return the records of a machine, oldest first, without a line that a stop left half-written."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [record for line in lines if (record := _parsed(line))]
-
-
-def _parsed(line: str) -> Record | None:
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError:
-        return None
-
-
-def _newest(records: list[Record]) -> dict[Any, Record]:
-    """Return the newest record of each cell, by commit, environment, and benchmark with the place of its parameters."""
-    return {(record["commit"], record["environment"], record.get("benchmark")): record for record in records}
-
-
-def _machine(path: Path, cells: dict[Any, Record]) -> Machine:
+def _machine(path: Path, cells: CellRecords) -> Machine:
     described = util.load_json(str(path))
     facts = {label: str(described[key]) for key, label in MACHINE_FACTS.items() if described.get(key)}
     if facts.get("memory", "").isdecimal():
         facts["memory"] = f"{int(facts['memory']) / 2**30:.0f} GiB"
-    for state in _records(path.with_name("machine.jsonl"))[-1:]:
+    for state in records.read(path.with_name("machine.jsonl"))[-1:]:
         facts["usable CPUs"] = str(state["usable_cpus"])
         facts["GPUs"] = ", ".join(gpu["name"] for gpu in state["gpus"])
     threads = {
-        str(record["facts"]["torch_threads"]) for record in cells.values() if "torch_threads" in record.get("facts", {})
+        str(record["facts"]["torch_threads"]) for record in cells.newest if "torch_threads" in record.get("facts", {})
     }
     facts["torch threads"] = ", ".join(sorted(threads, key=natural_key))
     return Machine(described["machine"], {label: fact for label, fact in facts.items() if fact})

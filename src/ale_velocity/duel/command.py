@@ -31,12 +31,13 @@ are installed side by side below .asv/duel, and stay there. The two may be the s
 and the command says how much this machine's processes differ; with --repeat, how often its verdicts are false.
 
 Verdicts: 'faster' or 'slower' where the 99.5% interval of the ratio excludes 1; 'same within X%' where the 95%
-interval lies within --same-within; otherwise 'inconclusive: needs about N pairs'. A rate stands for its process by
+interval lies within --same-within; otherwise 'inconclusive: needs about N pairs'. Where the same seed and actions gave
+other observations or rewards there is no verdict, but 'different work'. A rate stands for its process by
 the best window (wall clock) or the mean of windows (CPU time).
 
 exit codes, by the cells' verdicts in the chosen --measure:
   1    slower, in any cell
-  3    inconclusive, in any cell, and none is slower
+  3    inconclusive, or different work, in any cell, and none is slower
   0    otherwise: faster, or the same
   2    an error: nothing was measured, or a cell failed
   130  interrupted: what was measured is kept, see --resume

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ale_velocity import stats
+from ale_velocity import behaviour, stats
 from ale_velocity.cell import cpu_time_gap
 from ale_velocity.duel.contest import describe
 from ale_velocity.errors import EXIT_ERROR
@@ -28,12 +29,16 @@ PLANNED_CHANGES = (0.01, 0.02, 0.05, 0.1)
 
 @dataclass(frozen=True)
 class Row:
-    """A cell by one measure: one value a process for each side, in pairs; or the reason why there is none."""
+    """A cell by one measure: one value a process for each side, in pairs; or the reason why there is none.
+
+    `different_work` says so where the two sides' emulators did not behave alike.
+    """
 
     cell: Cell
     measure: str
     values: tuple[list[float], list[float]]
     gap: str | None = None
+    different_work: str = ""
 
     @property
     def label(self) -> str:
@@ -52,10 +57,12 @@ def rows(contest: Contest) -> Iterator[Row]:
         if not pairs:
             continue
         gaps = [gap for results in pairs for result in results if (gap := cpu_time_gap(result["facts"]))]
+        works = [tuple(result.get("behaviour") for result in results) for results in pairs]
+        different_work = next(filter(None, itertools.starmap(behaviour.difference, works)), "")
         for measure in UNITS:
             gap = gaps[0] if measure == "cpu" and gaps else None
             sides = [[] if gap else [_value(pair[side], measure) for pair in pairs] for side in (0, 1)]
-            yield Row(cell, measure, (sides[0], sides[1]), gap)
+            yield Row(cell, measure, (sides[0], sides[1]), gap, different_work)
 
 
 def verdicts(contest: Contest, names: tuple[str, str], same_within: float) -> list[str]:
@@ -64,11 +71,12 @@ def verdicts(contest: Contest, names: tuple[str, str], same_within: float) -> li
 
 
 def exit_code(contest: Contest, measure: str, same_within: float) -> int:
-    """Return 2 if a cell failed, else 1 if any is slower, else 3 if any is inconclusive, else 0."""
+    """Return 2 if a cell failed, else 1 if any is slower, else 3 if any has no verdict, else 0."""
     if contest.failed:
         return EXIT_ERROR
     deciding = [row for row in rows(contest) if row.measure == measure and row.gap is None]
-    codes = {EXIT_CODES[row.compare(same_within).change] for row in deciding}
+    changes = ["inconclusive" if row.different_work else row.compare(same_within).change for row in deciding]
+    codes = {EXIT_CODES[change] for change in changes}
     return next(code for code in (1, 3, 0) if code in codes)
 
 
@@ -87,6 +95,8 @@ def _verdict(row: Row, names: tuple[str, str], same_within: float) -> str:
     else:
         interval = f"95% interval {comparison.low:.3f} to {comparison.high:.3f}, {len(row.values[0])} pairs"
     word = comparison.reason if comparison.change in ("same", "inconclusive") else WORDS[comparison.change]
+    if row.different_work:
+        word = f"different work, no verdict: {row.different_work}"
     return f"{row.label}: {', '.join(typical)}\n    ratio {comparison.ratio:.3f} ({interval}): {word}"
 
 

@@ -89,8 +89,14 @@ def _setups(changes: Sequence[Change], lines: Sequence[Line]) -> str:
         rows = [(line, known.get(line)) for line in lines if line.setup == setup]
         counts = Counter(change.verdict.word if change else "not measured" for _, change in rows)
         summary = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
-        parts.append(f"<h2>{_setup(setup)}</h2><p>{summary}</p>{_cells(rows)}")
+        parts.append(f"<h2>{_setup(setup)}</h2><p>{summary}</p>{_behaviours(rows)}{_cells(rows)}")
     return "".join(parts)
+
+
+def _behaviours(rows: Sequence[tuple[Line, Change | None]]) -> str:
+    """Name the fingerprints that cells recorded, several where baselines have emulators of their own."""
+    known = dict.fromkeys(change.point.behaviour for _, change in rows if change and change.point.behaviour)
+    return f"<p>Fingerprint of the work: <code>{escape(', '.join(known))}</code></p>" if known else ""
 
 
 def _age(results: Results) -> str:

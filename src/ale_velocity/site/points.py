@@ -57,6 +57,7 @@ class Point:
 
     `status` is "measured", "n/a" (the release or protocol has no such cell) or "failed"; `reason` says why not
     measured, where a record tells. Without samples (asv stores them on request) `median` is all there is.
+    `behaviour` is the fingerprint of the work, where a record has one.
     """
 
     line: Line
@@ -68,6 +69,7 @@ class Point:
     reason: str = ""
     measured_at: dt.datetime | None = None
     updates_per_env_step: float | None = None
+    behaviour: str | None = None
 
     @cached_property
     def processes(self) -> tuple[tuple[float, ...], ...]:

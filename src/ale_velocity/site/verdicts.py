@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ale_velocity.behaviour import difference
 from ale_velocity.measure import PROTOCOLS
 from ale_velocity.stats import compare_processes, process_values
 from ale_velocity.units import higher_is_better
@@ -89,6 +90,8 @@ def _verdict(before: Point, after: Point) -> Verdict:
     for release in (after.release, before.release):
         if release.note.startswith(DIFFERENT_WORK):
             return Verdict("different work", f"{release.name}: {release.note}", plain)
+    if why := difference(before.behaviour, after.behaviour):
+        return Verdict("different work", f"different work than {before.release.name}: {why}", plain)
     reps = PROTOCOLS[after.line.setup.protocol].reps
     for point in (before, after):
         if not point.samples or len(point.samples) % reps:
