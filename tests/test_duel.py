@@ -64,6 +64,19 @@ def stacks_of(before=1000.0, after=1000.0, gap=None):
 
 
 @pytest.mark.usefixtures("here")
+def test_settings_come_from_the_environment_unless_given(tmp_path, monkeypatch):
+    """The same variables as everywhere, and a wrong value is refused."""
+    for name, value in (("GAME", "ms_pacman"), ("DEVICE", "cpu"), ("TORCH_THREADS", "2")):
+        monkeypatch.setenv(f"ALE_VELOCITY_{name}", value)
+    (cell,) = command._cells(options(tmp_path))
+    assert (cell.game, cell.device, cell.torch_threads) == ("ms_pacman", "cpu", 2)
+    (cell,) = command._cells(options(tmp_path, "--game", "pong", "--device", "cuda", "--torch-threads", "1"))
+    assert (cell.game, cell.device, cell.torch_threads) == ("pong", "cuda", 1)
+    monkeypatch.setenv("ALE_VELOCITY_DEVICE", "tpu")
+    with pytest.raises(VelocityError, match="ALE_VELOCITY_DEVICE='tpu' is not known"):
+        command._cells(options(tmp_path))
+
+
 def test_order_flips_from_pair_to_pair(tmp_path):
     """Fresh processes alternate, and each stack is first in every second pair, cell by cell."""
     before, after, log = stacks_of()
