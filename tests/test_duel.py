@@ -367,7 +367,7 @@ def test_json_has_every_window(tmp_path, here):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["ale-py-0.12.1", "ale-py-0.12.9"], "no release 'ale-py-0.12.9'; did you mean ale-py-0.12"),
+        (["ale-py-0.12.1", "ale-py-0.12.9x"], "no release 'ale-py-0.12.9x'; did you mean ale-py-0.12"),
         (["ale-py-0.12.1", "ale-py-0.12.0", "--repeat", "9"], "needs one stack twice"),
         (["ale-py-0.12.1", "ale-py-0.12.0", "--json", "/no/where.json"], "there is no folder /no"),
         (["installed", "installed", "--resume", "x", "--json", "y"], "leave --json out"),
