@@ -119,15 +119,30 @@ def test_threads_and_learner_reach_the_cell(monkeypatch):
 
 
 def test_a_real_run_keeps_its_windows(capsys, tmp_path):
-    """Two loops on the real emulator: progress on stderr, rows on stdout, windows and facts in the file."""
+    """Two loops on a real game without a paddle: progress on stderr, rows on stdout, windows and facts in the file."""
     kept = tmp_path / "windows.json"
-    options = ["--agent", "emulator", "--counts", "2", "--reps", "2", "--bench-steps", "50", "--warmup", "8"]
+    options = [
+        "--game",
+        "ms_pacman",
+        "--agent",
+        "emulator",
+        "--counts",
+        "2",
+        "--reps",
+        "2",
+        "--bench-steps",
+        "50",
+        "--warmup",
+        "8",
+    ]
     assert main(["bench", *options, "--json", str(kept)]) == 0
     captured = capsys.readouterr()
     assert "[2/2] emulator send_recv n=2: window 2/2: " in captured.err
     assert captured.out.startswith("n=2     step ")
+    assert "env-steps/s of ms_pacman, 5 frames each" in captured.out
     cells = json.loads(kept.read_text())["cells"]
     assert [window["rows"] for cell in cells for window in cell["windows"]] == [100, 100, 100, 100]
+    assert {cell["cell"]["game"] for cell in cells} == {"ms_pacman"}
     facts = cells[0]["facts"]
     assert (facts["num_threads"], facts["frameskip"], facts["device"]) == (envs.emulator_threads(2), 5, "none")
     assert "ale-py" in facts["versions"]

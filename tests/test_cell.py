@@ -14,7 +14,7 @@ import pytest
 from ale_velocity import breakdown, envs, process
 from ale_velocity import cell as cells
 from ale_velocity.behaviour import fingerprint
-from ale_velocity.cell import Cell, append_record, run_cell, write_json
+from ale_velocity.cell import Cell, append_record, open_loop, run_cell, write_json
 from ale_velocity.errors import NotAvailableError, VelocityError
 from ale_velocity.loops import DOUBLE_BUFFER
 from ale_velocity.measure import Protocol
@@ -35,6 +35,16 @@ def test_a_dqn_cell_on_the_real_stack(loop):
     assert facts["torch_threads"] >= 1
     assert {"ale-py", "torch", "numpy", "gymnasium"} == facts["versions"].keys()
     json.dumps(done.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("backend", ["ale", "fixed"])
+def test_the_game_sizes_the_network(backend):
+    """Ms. Pac-Man has nine actions, Pong six, with the emulator and for the learner's own limit."""
+    for game, number in (("ms_pacman", 9), ("pong", 6)):
+        with open_loop(Cell("dqn", "step", 2, TINY, game=game, device="cpu", backend=backend)) as (loop, agent, _):
+            observation = next(agent.network.parameters()).new_zeros(1, *envs.OBSERVATION_SHAPE)
+            assert agent.network(observation).shape == (1, number)
+            loop.close()
 
 
 def test_a_cell_survives_json():

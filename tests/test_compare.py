@@ -218,6 +218,6 @@ def test_nothing_measured_is_not_no_change(project):
 
 def test_unknown_releases_list_the_nearest(project):
     """As everywhere in asv's commands on the timeline."""
-    done = project.asv("compare", OLD, "ale-py-0.12.7")
+    done = project.asv("compare", OLD, "ale-py-0.12.7x")
     assert done.returncode == 1
     assert "did you mean ale-py-0.12" in done.stdout

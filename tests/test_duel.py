@@ -65,6 +65,19 @@ def stacks_of(before=1000.0, after=1000.0, gap=None):
 
 
 @pytest.mark.usefixtures("here")
+def test_settings_come_from_the_environment_unless_given(tmp_path, monkeypatch):
+    """The same variables as everywhere, and a wrong value is refused."""
+    for name, value in (("GAME", "ms_pacman"), ("DEVICE", "cpu"), ("TORCH_THREADS", "2")):
+        monkeypatch.setenv(f"ALE_VELOCITY_{name}", value)
+    (cell,) = command._cells(options(tmp_path))
+    assert (cell.game, cell.device, cell.torch_threads) == ("ms_pacman", "cpu", 2)
+    (cell,) = command._cells(options(tmp_path, "--game", "pong", "--device", "cuda", "--torch-threads", "1"))
+    assert (cell.game, cell.device, cell.torch_threads) == ("pong", "cuda", 1)
+    monkeypatch.setenv("ALE_VELOCITY_DEVICE", "tpu")
+    with pytest.raises(VelocityError, match="ALE_VELOCITY_DEVICE='tpu' is not known"):
+        command._cells(options(tmp_path))
+
+
 def test_order_flips_from_pair_to_pair(tmp_path):
     """Fresh processes alternate, and each stack is first in every second pair, cell by cell."""
     before, after, log = stacks_of()
@@ -377,7 +390,7 @@ def test_json_has_every_window(tmp_path, here):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["ale-py-0.12.1", "ale-py-0.12.9"], "no release 'ale-py-0.12.9'; did you mean ale-py-0.12"),
+        (["ale-py-0.12.1", "ale-py-0.12.9x"], "no release 'ale-py-0.12.9x'; did you mean ale-py-0.12"),
         (["ale-py-0.12.1", "ale-py-0.12.0", "--repeat", "9"], "needs one stack twice"),
         (["ale-py-0.12.1", "ale-py-0.12.0", "--json", "/no/where.json"], "there is no folder /no"),
         (["installed", "installed", "--resume", "x", "--json", "y"], "leave --json out"),

@@ -52,6 +52,15 @@ def test_received_observations_are_not_overwritten():
     vector_env.close()
 
 
+@pytest.mark.parametrize(("game", "number"), [("pong", 6), ("ms_pacman", 9)])
+def test_the_number_of_actions_is_the_games(game, number):
+    """Known without a vector env, and the same as the vector env's."""
+    assert envs.num_actions(game) == number
+    vector_env = envs.open_vector_env(game, 1, 1)
+    assert vector_env.single_action_space.n == number
+    vector_env.close()
+
+
 def test_an_unknown_game_names_the_nearest():
     """A misspelt ROM is an error with a way out."""
     with pytest.raises(VelocityError, match="no ROM 'ms_pacmann'; did you mean ms_pacman"):

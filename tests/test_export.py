@@ -18,12 +18,14 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """One machine, two releases, two benchmarks."""
+    """One machine, two releases, two benchmarks; and a second game, measured on the release between."""
     tree = ResultsTree(tmp_path_factory.mktemp("export"))
     tree.add_machine("vm")
     for release, scale in (("ale-py-0.11.2", 1.0), ("ale-py-0.12.1", 1.2)):
         for benchmark in (DQN, EMULATOR):
             tree.add("vm", release, benchmark, curve(scale, counts=(1, 8), processes=6))
+    tree.add("vm", "ale-py-0.12.0", DQN, curve(0.5, counts=(1, 8), processes=6), GAME="ms_pacman")
+    tree.add("vm", "ale-py-0.12.1", DQN, curve(0.6, counts=(1, 8), processes=6), GAME="ms_pacman")
     return tree
 
 
@@ -44,7 +46,7 @@ def rows(text):
 
 def test_a_row_holds_everything_of_a_cell(export, tree):
     """Identity, interval, and verdict against the release before."""
-    code, text, _ = export("--release", "ale-py-0.12.1", "--agent", "dqn")
+    code, text, _ = export("--release", "ale-py-0.12.1", "--agent", "dqn", "--game", "pong")
     measured = [row for row in rows(text) if row["status"] == "measured"]
     assert (code, [(row["loop"], row["num_envs"]) for row in measured]) == (
         0,
@@ -64,6 +66,14 @@ def test_a_row_holds_everything_of_a_cell(export, tree):
     assert float(measured[0]["ratio"]) == pytest.approx(1.2, abs=0.01)
 
 
+def test_another_game_is_another_history(export):
+    """Its verdict is against its own release before, which of the first game was not measured."""
+    _, text, _ = export("--release", "ale-py-0.12.1", "--game", "ms_pacman")
+    (first, *_) = [row for row in rows(text) if row["status"] == "measured"]
+    assert (first["game"], first["before"], first["verdict"]) == ("ms_pacman", "ale-py-0.12.0", "faster")
+    assert float(first["ratio"]) == pytest.approx(1.2, abs=0.01)
+
+
 def test_all_formats_hold_the_same_numbers(export, tmp_path):
     """csv, json, parquet and markdown."""
     _, text, _ = export()
@@ -73,15 +83,17 @@ def test_all_formats_hold_the_same_numbers(export, tmp_path):
     assert export("--format", "parquet", "--output", str(tmp_path / "cells.parquet"))[0] == 0
     assert [mean for mean in parquet.read_table(tmp_path / "cells.parquet")["mean"].to_pylist() if mean] == means
     _, text, _ = export("--format", "markdown")
-    cells = [line.split(" | ")[5] for line in text.splitlines()[2:]]
+    cells = [line.split(" | ")[6] for line in text.splitlines()[2:]]
     assert [cell for cell in cells if cell.strip()] == [f"{mean:,.0f}" for mean in means]
 
 
 def test_chart_constants_need_one_selection(export):
-    """One release, benchmark and machine; the message says how to get there."""
-    code, _, message = export("--format", "js")
-    assert (code, "choose by --release, --benchmark and --machine" in message) == (2, True)
-    code, text, _ = export("--format", "js", "--release", "ale-py-0.12.1", "--benchmark", "DqnTraining")
+    """One release, benchmark, machine and game; the message says how to get there."""
+    options = ["--format", "js", "--release", "ale-py-0.12.1", "--benchmark", "DqnTraining"]
+    code, _, message = export(*options)
+    assert (code, "ale-py-0.12.1, dqn.DqnTraining.track_env_steps_per_second, vm, ms_pacman" in message) == (2, True)
+    assert "choose by --release, --benchmark, --machine and --game" in message
+    code, text, _ = export(*options, "--game", "pong")
     assert code == 0
     assert [line for line in text.splitlines() if line.startswith("const")] == [
         "const stepRaw = [",
@@ -93,7 +105,16 @@ def test_chart_constants_need_one_selection(export):
 def test_the_figure_has_a_line_a_loop(export, tmp_path):
     """Well-formed SVG with the title, a band and a line for each loop, and points that rise with the rate."""
     code, _, message = export(
-        "--format", "svg", "--release", "ale-py-0.12.1", "--agent", "dqn", "--output", str(tmp_path / "figure.svg")
+        "--format",
+        "svg",
+        "--release",
+        "ale-py-0.12.1",
+        "--agent",
+        "dqn",
+        "--game",
+        "pong",
+        "--output",
+        str(tmp_path / "figure.svg"),
     )
     assert (code, message) == (0, "")
     root = ET.parse(tmp_path / "figure.svg").getroot()  # noqa: S314 (ours)
@@ -107,7 +128,7 @@ def test_the_figure_has_a_line_a_loop(export, tmp_path):
     assert len(list(root.iter(SVG + "polygon"))) == 2
 
 
-@pytest.mark.parametrize("option", ["--series", "--release", "--machine", "--agent", "--benchmark", "--unit"])
+@pytest.mark.parametrize("option", ["--series", "--release", "--machine", "--game", "--agent", "--benchmark", "--unit"])
 def test_what_is_not_there_is_named(export, option):
     """With what there is instead."""
     code, _, message = export(option, "nothing")

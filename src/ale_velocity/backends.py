@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FIXED_SEED = 1
-NUM_ACTIONS = 6  # Pong's; nothing is played
 NUM_PICTURES = 7  # a prime other than 2 and 5: no window of a protocol ends on the picture it began with
 
 
@@ -44,13 +43,13 @@ class FixedEnvs:
     """Envs that answer at once with pictures drawn by numpy: with them a loop measures the learner alone.
 
     Batches of half the envs alternate between the halves. Pictures change too, so that what is computed
-    on them is not always the same.
+    on them is not always the same. Of the game they have the number of actions, which sizes the network.
     """
 
     def __init__(self, game: str, num_envs: int, num_threads: int, batch_size: int) -> None:  # noqa: ARG002
         from gymnasium.spaces import Box, Discrete
 
-        self.single_action_space = Discrete(NUM_ACTIONS)
+        self.single_action_space = Discrete(envs.num_actions(game))
         self.single_observation_space = Box(0, 255, envs.OBSERVATION_SHAPE, np.uint8)
         self.num_envs = num_envs
         draw = np.random.default_rng(FIXED_SEED)

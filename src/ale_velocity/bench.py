@@ -133,7 +133,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{name}\n{breakdowns.table(breakdown)}", flush=True)
     if arguments.trace:
         write_json(arguments.trace, breakdowns.chrome_trace(traces))
-    print(f"\nenv-steps/s, {envs.FRAMESKIP} frames each; ± is the 95% interval over the windows of one process.\n")
+    words = f"env-steps/s of {arguments.game}, {envs.FRAMESKIP} frames each"
+    print(f"\n{words}; ± is the 95% interval over the windows of one process.\n")
     print(chart_constants(results))
     return 2 if failures else 0
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; every error is one message on stderr and exit code 2."""
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands; what it parses has the command's function as `run`."""
     parser = argparse.ArgumentParser(
         prog="ale-velocity",
         description="Env-steps/s of Atari training loops across releases. "
@@ -25,7 +25,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in (bench, doctor, duel, export, timeline):
         command.add_command(subparsers)
-    arguments = parser.parse_args(argv)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; every error is one message on stderr and exit code 2."""
+    arguments = make_parser().parse_args(argv)
     try:
         return arguments.run(arguments)
     except VelocityError as error:

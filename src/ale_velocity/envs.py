@@ -76,6 +76,18 @@ def check_game(game: str) -> None:
         raise VelocityError(f"ale-py has no ROM '{game}'; did you mean {' or '.join(near)}?")
 
 
+def num_actions(game: str) -> int:
+    """Return how many actions a game has (Pong 6, Ms. Pac-Man 9): those that every vector env offers."""
+    check_game(game)
+    import ale_py
+    from ale_py import roms
+
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    ale = ale_py.ALEInterface()
+    ale.loadROM(roms.get_rom_path(game))
+    return len(ale.getMinimalActionSet())
+
+
 def emulator_threads(num_envs: int, wanted: int | None = None) -> int:
     """Return the emulator's thread count for `num_envs`: the wanted or the reference experiment's, within the CPUs.
 

@@ -27,11 +27,23 @@ SELECTABLE: dict[str, Callable[[Point], str]] = {
     "series": lambda point: point.line.series,
     "release": lambda point: point.release.name,
     "machine": lambda point: point.line.setup.machine,
+    "game": lambda point: point.line.setup.game,
     "agent": lambda point: point.line.benchmark.split(".")[0],
     "benchmark": lambda point: point.line.benchmark.split(".")[1],
     "unit": lambda point: point.unit,
 }
-MARKDOWN_COLUMNS = ("release", "machine", "benchmark", "loop", "num_envs", "mean", "half_width", "unit", "verdict")
+MARKDOWN_COLUMNS = (
+    "release",
+    "machine",
+    "game",
+    "benchmark",
+    "loop",
+    "num_envs",
+    "mean",
+    "half_width",
+    "unit",
+    "verdict",
+)
 
 
 def add_command(subparsers: Any) -> None:
@@ -40,7 +52,7 @@ def add_command(subparsers: Any) -> None:
         "export",
         help="write stored results in another format",
         description="Write stored results with their intervals and verdicts, the same numbers as the site's. "
-        "js is an array of chart constants a loop, svg a figure; both are of one release and one machine.",
+        "js is an array of chart constants a loop, svg a figure; both are of one release, machine and game.",
     )
     parser.set_defaults(run=run)
     parser.add_argument("--format", choices=FORMATS, default="csv", help="default: csv")
@@ -49,6 +61,7 @@ def add_command(subparsers: Any) -> None:
     parser.add_argument("--series", help="only this series, such as torch")
     parser.add_argument("--release", help="only this release, by its name, such as ale-py-0.12.1")
     parser.add_argument("--machine", help="only this machine")
+    parser.add_argument("--game", help="only this game, such as ms_pacman")
     parser.add_argument("--agent", help="only benchmarks of this agent, such as dqn or emulator")
     parser.add_argument("--benchmark", help="only this benchmark, by its class, such as DqnTraining")
     parser.add_argument("--unit", help=f"only this unit; js and svg take {WALL_UNIT} unless told otherwise")
@@ -106,10 +119,12 @@ def _of_one_chart(points: list[Point]) -> list[Point]:
     places = dict.fromkeys((point.release.name, point.line.benchmark, point.line.setup) for point in measured)
     if len(places) == 1:
         return measured
-    some = "; ".join(f"{release}, {benchmark}, {setup.machine}" for release, benchmark, setup in list(places)[:3])
+    some = "; ".join(
+        f"{release}, {benchmark}, {setup.machine}, {setup.game}" for release, benchmark, setup in list(places)[:3]
+    )
     raise VelocityError(
-        f"a chart is of one release, benchmark and machine, and {len(places)} were selected ({some}): "
-        "choose by --release, --benchmark and --machine"
+        f"a chart is of one release, benchmark, machine and game, and {len(places)} were selected ({some}): "
+        "choose by --release, --benchmark, --machine and --game"
     )
 
 

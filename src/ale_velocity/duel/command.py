@@ -16,7 +16,7 @@ from ale_velocity.errors import EXIT_ERROR, EXIT_INTERRUPTED, VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import PROTOCOLS
 from ale_velocity.options import at_least_one, share
-from ale_velocity.settings import DEVICES
+from ale_velocity.settings import DEVICES, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,9 +69,9 @@ def add_command(subparsers: Any) -> None:
     add("--loops", nargs="+", choices=LOOPS, default=["step", "send_recv"], help="default: step send_recv")
     add("--counts", nargs="+", type=at_least_one, default=[8], metavar="N", help="env counts (default: 8)")
     add("--protocol", choices=PROTOCOLS, default="standard", help="work of a process (default: %(default)s)")
-    add("--device", choices=DEVICES, default="auto", help="where the learner computes (default: %(default)s)")
-    add("--game", default="pong", help="ROM name in snake_case (default: %(default)s)")
-    add("--torch-threads", type=at_least_one, metavar="N", help="default: torch's own")
+    add("--device", choices=DEVICES, help="where the learner computes (default: ALE_VELOCITY_DEVICE, or auto)")
+    add("--game", help="ROM name in snake_case, such as ms_pacman (default: ALE_VELOCITY_GAME, or pong)")
+    add("--torch-threads", type=at_least_one, metavar="N", help="default: ALE_VELOCITY_TORCH_THREADS, or torch's own")
     add("--json", type=Path, metavar="FILE", help="every window of every pair (default: .asv/duel/A-vs-B.json)")
     add("--resume", type=Path, metavar="FILE", help="go on with the pairs in FILE, up to --pairs; kept in FILE")
     add("--manifest", type=Path, default=Path("releases.toml"), help="default: %(default)s here")
@@ -126,15 +126,16 @@ def _print(contest: Contest, arguments: argparse.Namespace) -> None:
 
 
 def _cells(arguments: argparse.Namespace) -> list[Cell]:
+    settings = Settings.from_environ()
     return [
         Cell(
             arguments.agent,
             loop,
             num_envs,
             PROTOCOLS[arguments.protocol],
-            game=arguments.game,
-            device=arguments.device,
-            torch_threads=arguments.torch_threads,
+            game=arguments.game or settings.game,
+            device=arguments.device or settings.device,
+            torch_threads=arguments.torch_threads or settings.torch_threads,
         )
         for num_envs in dict.fromkeys(arguments.counts)
         for loop in dict.fromkeys(arguments.loops)

@@ -1,11 +1,13 @@
-"""`ale-velocity timeline`: build, list and check the timeline; name the stack of a release."""
+"""`ale-velocity timeline`: build, list, check and refresh the timeline; name the stack of a release."""
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ale_velocity.timeline import manifest, writer
+from ale_velocity.errors import VelocityError
+from ale_velocity.timeline import index, manifest, refresh, writer
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +24,13 @@ def add_command(subparsers: Any) -> None:
     )
     _add(actions, "list", _list, "list every commit with its stack and date")
     _add(actions, "check", _check, "check the manifest and say what is wrong and where")
+    renew = _add(actions, "refresh", _refresh, "append new releases that the package index has to the manifest")
+    renew.add_argument("series", nargs="*", metavar="SERIES", help="series to look at; default: all")
+    renew.add_argument("--index", metavar="URL", help="the index's simple API (usually .../simple); default: as pip")
+    renew.add_argument("--dry-run", action="store_true", help="only show what would be appended")
+    renew.add_argument(
+        "--names-to", type=Path, metavar="FILE", help="write the new releases' names to FILE, one a line"
+    )
     stack = _add(actions, "stack", _stack, "print the requirements of a release's stack, for pip install")
     stack.add_argument("release", help="a release's name, such as ale-py-0.12.1")
 
@@ -55,6 +64,33 @@ def _check(arguments: argparse.Namespace) -> int:
     series = manifest.load(arguments.manifest)
     counts = ", ".join(f"{one.name} {len(one.releases)}" for one in series)
     print(f"{arguments.manifest}: no problems found (releases: {counts})")
+    return 0
+
+
+def _refresh(arguments: argparse.Namespace) -> int:
+    path, names_to = arguments.manifest, arguments.names_to
+    if names_to and not names_to.absolute().parent.is_dir():
+        raise VelocityError(f"--names-to {names_to}: there is no folder {names_to.absolute().parent}")
+    old = manifest.read(path)
+    chosen = refresh.choose(arguments.series, manifest.parse(old, path))
+    url = arguments.index or index.default_url()
+    offered = {package: index.releases(url, package) for package in dict.fromkeys(one.package for one in chosen)}
+    now = dt.datetime.now(dt.timezone.utc)
+    found = [refresh.news(one, offered[one.package], now) for one in chosen]
+    new = refresh.appended(old, found, path)
+    for one in found:
+        print(f"{one.series.name}: {', '.join(one.names) or f'nothing new after {one.series.releases[-1].version}'}")
+        for reason in one.left_out:
+            print(f"{one.series.name}: left out: {reason}")
+    names = [name for one in found for name in one.names]
+    if names:
+        print(refresh.diff(old, new, path))
+        if not arguments.dry_run:
+            refresh.replace(path, new)
+    done = "would append" if arguments.dry_run else "appended"
+    print(f"{path}: {done} {len(names)} releases" if names else f"{path}: nothing to append")
+    if names_to:
+        names_to.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     return 0
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SERIES_KEYS = {"package", "held", "releases"}
+OPTIONAL_SERIES_KEYS = {"last_patch_only"}
 RELEASE_KEYS = {"version", "date", "python", "note", "requirement"}
 
 
@@ -49,12 +50,16 @@ class Release:
 
 @dataclass(frozen=True)
 class Series:
-    """A branch of the timeline: `package` moves through `releases`, oldest first; everything else is held."""
+    """A branch of the timeline: `package` moves through `releases`, oldest first; everything else is held.
+
+    With `last_patch_only` new patch releases of one minor version are appended only as the last of them.
+    """
 
     name: str
     package: str
     held: dict[str, str]
     releases: tuple[Release, ...]
+    last_patch_only: bool = False
 
 
 class ManifestError(VelocityError):
@@ -67,11 +72,24 @@ class ManifestError(VelocityError):
 
 def load(path: Path) -> tuple[Series, ...]:
     """Return the series of the manifest at `path`; raise `ManifestError` naming every bad place in it."""
+    return parse(read(path), path)
+
+
+def read(path: Path) -> str:
+    """Return the manifest's text, its line ends as they are."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return path.read_bytes().decode()
     except OSError as error:
         raise ManifestError(path, [f"cannot be read: {error.strerror or error}"]) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ManifestError(path, [f"is not TOML: {error}"]) from error
+
+
+def parse(text: str, path: Path) -> tuple[Series, ...]:
+    """As `load`, of a text that is in the file at `path` or shall be."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise ManifestError(path, [f"is not TOML: {error}"]) from error
     problems = list(_problems(data))
     if problems:
@@ -110,7 +128,7 @@ def _series(name: str, entry: dict[str, Any]) -> Series:
                 note=item.get("note", ""),
             )
         )
-    return Series(name, package, held, tuple(releases))
+    return Series(name, package, held, tuple(releases), entry.get("last_patch_only", False))
 
 
 def _held_requirement(package: str, pin: str) -> str:
@@ -133,8 +151,9 @@ def _problems(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _series_problems(entry: dict[str, Any]) -> Iterator[str]:
-    for key in sorted(entry.keys() - SERIES_KEYS):
-        yield f"unknown key '{key}' (known: {', '.join(sorted(SERIES_KEYS))})"
+    known = SERIES_KEYS | OPTIONAL_SERIES_KEYS
+    for key in sorted(entry.keys() - known):
+        yield f"unknown key '{key}' (known: {', '.join(sorted(known))})"
     missing = sorted(SERIES_KEYS - entry.keys())
     if missing:
         yield f"lacks {', '.join(missing)}"
@@ -143,6 +162,8 @@ def _series_problems(entry: dict[str, Any]) -> Iterator[str]:
     if not isinstance(package, str) or not isinstance(held, dict) or not isinstance(releases, list):
         yield "package must be a string, held a table, releases an array of tables"
         return
+    if not isinstance(entry.get("last_patch_only", False), bool):
+        yield "last_patch_only must be true or false"
     yield from _held_problems(package, held)
     yield from _releases_problems(package, releases)
 
