@@ -33,15 +33,24 @@ Record = dict[str, Any]
 
 def read_config(path: Path) -> Results:
     """As `read`, from the path of an asv configuration file, whose paths are relative to it."""
+    conf = load_config(path)
+    try:
+        return read(conf)
+    except util.UserError as error:
+        raise VelocityError(f"{path}: {error}") from error
+
+
+def load_config(path: Path) -> Any:
+    """Return an asv configuration with absolute paths."""
     if not path.is_file():
         raise VelocityError(f"{path} is no file: run this in the repository, or give --config")
     try:
         conf = Config.load(str(path))
-        for name in ("repo", "results_dir", "benchmark_dir"):
-            setattr(conf, name, str(path.parent / getattr(conf, name)))
-        return read(conf)
     except util.UserError as error:
         raise VelocityError(f"{path}: {error}") from error
+    for name in ("repo", "results_dir", "benchmark_dir", "env_dir"):
+        setattr(conf, name, str(path.absolute().parent / getattr(conf, name)))
+    return conf
 
 
 def read(conf: Any) -> Results:
@@ -52,7 +61,7 @@ def read(conf: Any) -> Results:
     places = {hashes[release.name]: (one.name, release) for one in series for release in one.releases}
     benchmarks = Benchmarks.load(conf)
     machine_files = sorted(map(Path, iter_machine_files(conf.results_dir)), key=lambda path: natural_key(str(path)))
-    cells = {path.parent.name: _newest(_records(path.with_name("cells.jsonl"))) for path in machine_files}
+    cells = {path.parent.name: _newest(records(path.with_name("cells.jsonl"))) for path in machine_files}
     points: list[Point] = []
     left_out: Counter[str] = Counter()
     for result in iter_results(conf.results_dir):
@@ -118,7 +127,7 @@ def _setup(result: Any) -> Setup:
     )
 
 
-def _records(path: Path) -> list[Record]:
+def records(path: Path) -> list[Record]:
     """Return the records of a machine, oldest first, without a line that a stop left half-written."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [record for line in lines if (record := _parsed(line))]
@@ -141,7 +150,7 @@ def _machine(path: Path, cells: dict[Any, Record]) -> Machine:
     facts = {label: str(described[key]) for key, label in MACHINE_FACTS.items() if described.get(key)}
     if facts.get("memory", "").isdecimal():
         facts["memory"] = f"{int(facts['memory']) / 2**30:.0f} GiB"
-    for state in _records(path.with_name("machine.jsonl"))[-1:]:
+    for state in records(path.with_name("machine.jsonl"))[-1:]:
         facts["usable CPUs"] = str(state["usable_cpus"])
         facts["GPUs"] = ", ".join(gpu["name"] for gpu in state["gpus"])
     threads = {
