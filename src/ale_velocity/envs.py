@@ -15,6 +15,7 @@ from ale_velocity.errors import NotAvailableError, VelocityError
 FRAMESKIP = 5  # emulator frames an env-step, from workload.md's reference experiment
 OBSERVATION_SHAPE = (4, 84, 84)  # four grayscale frames of one env, uint8
 MAX_THREADS = 16  # emulator threads of the reference experiment
+VECTOR_ENV_SINCE = "0.11.0"
 DOUBLE_BUFFER_SINCE = "0.11.1"
 SEED = 1  # not 0: ale-py 0.11.0 ignores seed 0 (ALE pull 603)
 
@@ -50,7 +51,12 @@ def require_vector_env() -> None:
 
     # Looked for as a file: importing it would also need gymnasium, and hide the reason.
     if not (Path(ale_py.__file__).parent / "vector_env.py").exists():
-        raise NotAvailableError(f"ale-py {version} has no AtariVectorEnv (it came with 0.11.0)")
+        raise NotAvailableError(f"ale-py {version} has no AtariVectorEnv (it came with {VECTOR_ENV_SINCE})")
+
+
+def has_vector_env(version: str) -> bool:
+    """Whether this version of ale-py has a vector env."""
+    return Version(version) >= Version(VECTOR_ENV_SINCE)
 
 
 def require_double_buffer() -> None:

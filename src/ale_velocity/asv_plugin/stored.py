@@ -32,15 +32,24 @@ MACHINE_FACTS = {"cpu": "CPU", "num_cpu": "CPUs", "ram": "memory", "os": "system
 
 def read_config(path: Path) -> Results:
     """As `read`, from the path of an asv configuration file, whose paths are relative to it."""
+    conf = load_config(path)
+    try:
+        return read(conf)
+    except util.UserError as error:
+        raise VelocityError(f"{path}: {error}") from error
+
+
+def load_config(path: Path) -> Any:
+    """Return an asv configuration with absolute paths."""
     if not path.is_file():
         raise VelocityError(f"{path} is no file: run this in the repository, or give --config")
     try:
         conf = Config.load(str(path))
-        for name in ("repo", "results_dir", "benchmark_dir"):
-            setattr(conf, name, str(path.parent / getattr(conf, name)))
-        return read(conf)
     except util.UserError as error:
         raise VelocityError(f"{path}: {error}") from error
+    for name in ("repo", "results_dir", "benchmark_dir", "env_dir"):
+        setattr(conf, name, str(path.absolute().parent / getattr(conf, name)))
+    return conf
 
 
 def read(conf: Any) -> Results:
