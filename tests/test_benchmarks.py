@@ -97,6 +97,15 @@ def test_a_mismatch_of_pins_comes_first(monkeypatch):
         suite.require(16)
 
 
+def test_a_cell_that_turns_out_not_available_says_why(monkeypatch, capsys):
+    """asv prints the reason of a skip in a setup only: one in the measurement prints it itself."""
+    monkeypatch.setenv("ALE_VELOCITY_PROTOCOL", "quick")
+    monkeypatch.setenv("ALE_VELOCITY_DEVICE", "cpu")
+    with pytest.raises(SkipNotImplemented, match="graphed learner needs a CUDA device"):
+        suite.measure_cell("dqn", "step", 1, learner="graphed")
+    assert "asv: skipped: SkipNotImplemented('the graphed learner needs a CUDA device" in capsys.readouterr().out
+
+
 def test_a_measured_cell_gives_samples_and_a_record(monkeypatch, tmp_path):
     """asv gets samples; the record beside the results gets windows, facts, commit and environment."""
     monkeypatch.setenv("ALE_VELOCITY_PROTOCOL", "quick")

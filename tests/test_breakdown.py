@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 from ale_velocity import breakdown
-from ale_velocity.breakdown import Recorder, TimedAgent, timed_envs
+from ale_velocity.breakdown import Recorder, TimedAgent, TimedEnvs, timed_envs
+from ale_velocity.cell import Cell, open_loop
 from ale_velocity.checked import CheckedEnvs, TwoEnvs
 from ale_velocity.cli import main
 from ale_velocity.loops import LOOPS
+from ale_velocity.measure import Protocol
 from batched_fakes import BatchedFakeEnv, PairingAgent
 from fakes import FakeClock
 
@@ -113,8 +114,9 @@ def test_bad_trace_options_are_refused(capsys, options, message):
 
 
 def test_without_a_recorder_nothing_is_between_loop_and_envs():
-    """The plain loops are not slowed: a timed one is another object, over the same calls."""
-    envs = CheckedEnvs(BatchedFakeEnv(2), 2, 2)
-    timed = timed_envs(envs, Recorder())
-    assert np.array_equal(envs.received, timed.received)
-    assert envs.unchecked is timed.unchecked
+    """A cell that is measured runs the plain objects; only its breakdown runs timed ones."""
+    cell = Cell("emulator", "step", 2, Protocol("tiny", reps=1, iterations=4, warmup=2), device="cpu", backend="fixed")
+    with open_loop(cell) as (loop, agent, _):
+        assert (type(loop.envs), loop.agent) == (CheckedEnvs, agent)
+    with open_loop(cell, Recorder()) as (loop, agent, _):
+        assert (type(loop.envs), type(loop.agent)) == (TimedEnvs, TimedAgent)

@@ -62,12 +62,10 @@ def measure_cell(
 
 def measure_cell_cpu(agent: str, loop: str, num_envs: int) -> dict[str, Any]:
     """As `measure_cell`, in env-steps a CPU-second: from the same run; a skip where CPU time means nothing."""
-    from asv_runner.benchmarks.mark import SkipNotImplemented
-
     cell = _cell(agent, loop, num_envs)
     result = run_once(cell, "cpu", lambda: _run(run_cell, cell))
     if gap := cpu_time_gap(result["facts"]):
-        raise SkipNotImplemented(gap)
+        raise _skip(gap)
     return {"samples": result["cpu_samples"], "number": 1}
 
 
@@ -99,20 +97,27 @@ def _cell(agent: str, loop: str, num_envs: int, **kind: Any) -> Cell:
 
 def _run(measured: Callable[[Cell], Any], cell: Cell) -> dict[str, Any]:
     """Measure, and append the whole result to the records."""
-    from asv_runner.benchmarks.mark import SkipNotImplemented
-
     use_private_compile_cache()
     try:
         result = with_behaviour(measured(cell).to_json(), cell)
     except NotAvailableError as error:
         _record({"cell": dataclasses.asdict(cell), "reason": str(error)})
-        raise SkipNotImplemented(str(error)) from error
+        raise _skip(str(error)) from error
     except Exception as error:
         # asv prints the error and stores none: the record keeps it for the release's page.
         _record({"cell": dataclasses.asdict(cell), "reason": f"{type(error).__name__}: {error}"})
         raise
     _record(result)
     return result
+
+
+def _skip(reason: str) -> Exception:
+    """Return asv's skip, with the reason printed in the form that asv has for a setup: it prints none for a body."""
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    skip = SkipNotImplemented(reason)
+    print(f"asv: skipped: {skip!r} ", flush=True)
+    return skip
 
 
 def _record(values: dict[str, Any]) -> None:
