@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from ale_velocity import bench, doctor, export
+from ale_velocity import bench, doctor, export, wheelhouse
 from ale_velocity.duel import command as duel
 from ale_velocity.errors import EXIT_ERROR, EXIT_INTERRUPTED, VelocityError
 from ale_velocity.timeline import command as timeline
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "The history of releases is measured by asv: see 'asv run', 'asv compare', 'asv publish'.",
     )
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (bench, doctor, duel, export, timeline):
+    for command in (bench, doctor, duel, export, timeline, wheelhouse):
         command.add_command(subparsers)
     arguments = parser.parse_args(argv)
     try:
