@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ale_velocity import cli, facts
+from ale_velocity import cli, facts, layer
 from ale_velocity.behaviour import fingerprint
 from ale_velocity.duel import command, contest, report, stacks
 from ale_velocity.errors import VelocityError
@@ -479,7 +479,7 @@ def test_a_stack_layer_sees_what_its_series_holds(tmp_path, monkeypatch):
     def pip_into(command, _failure):
         if "pip" not in command:
             return real_run(command, _failure)
-        folder = stacks._site_packages(Path(command[0]).parent.parent)
+        folder = layer.site_packages(Path(command[0]).parent.parent)
         made.append(command[command.index("--disable-pip-version-check") + 1 :])
         already = made[0] if len(made) > 1 else []
         for requirement in set(made[-1]) - set(already):

@@ -66,6 +66,9 @@ def test_an_unknown_release_lists_the_nearest(conf):
         repo.get_hash_from_name("ale-py-0.12.1x")
     with pytest.raises(util.UserError, match="did you mean"):
         repo.get_hashes_from_range("ale-py-0.11.0..ale-py-0.12.9x")
+    assert repo.get_release(repo.get_hash_from_name("ale-py-0.12.1")).version == "0.12.1"
+    with pytest.raises(util.UserError, match="the timeline has no '0000': see"):
+        repo.get_release("0000")
 
 
 def test_a_bad_manifest_is_an_error_of_asvs_kind(conf, checkout):

@@ -9,7 +9,7 @@ from pathlib import Path
 import asv
 import pytest
 
-from ale_velocity.asv_plugin import defaults, direction, pages, points
+from ale_velocity.asv_plugin import defaults, direction, pages, points, preinstalled
 from planted import NEW, OLD, RATE, Project, table
 
 
@@ -74,7 +74,7 @@ def test_the_plugin_steps_aside_for_a_direction_of_asvs_own(changed_asv):
 
 def test_every_point_is_the_code_of_this_asv():
     """The digests are of the pinned release; asv has no direction yet, and its scripts have each piece once."""
-    for point in (*direction.REPLACED, *direction.RELIED_ON, *defaults.REPLACED):
+    for point in (*direction.REPLACED, *direction.RELIED_ON, *defaults.REPLACED, preinstalled.DISCOVER):
         point.check()
     for edit in pages.EDITS:
         edit.check()

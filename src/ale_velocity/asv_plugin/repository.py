@@ -25,10 +25,12 @@ class Timeline(Git):
         self._release_names: dict[str, Any] = {}
         manifest_path = Path(url)
         try:
-            self._names = sorted(writer.build(manifest_path))
-            self._names += [series.name for series in manifest.load(manifest_path)]
+            hashes = writer.build(manifest_path)
+            self.series = manifest.load(manifest_path)
         except VelocityError as error:
             raise util.UserError(str(error)) from error
+        self._names = [*sorted(hashes), *(one.name for one in self.series)]
+        self._releases = {hashes[name]: release for name, release in manifest.all_releases(self.series).items()}
         super().__init__(str(writer.repository_path(manifest_path)), mirror_path)
 
     @classmethod
@@ -57,6 +59,12 @@ class Timeline(Git):
         if commit not in self._release_names:
             self._release_names[commit] = super().get_name_from_hash(commit)
         return self._release_names[commit]
+
+    def get_release(self, commit: str) -> manifest.Release:
+        """Return the release that a commit is; one that is none is answered like an unknown name."""
+        if commit not in self._releases:
+            raise util.UserError(self._unknown(commit))
+        return self._releases[commit]
 
     def _unknown(self, name: str) -> str:
         near = difflib.get_close_matches(name.strip("^!"), self._names, n=3)

@@ -11,7 +11,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ import ale_velocity
 from ale_velocity import stack
 from ale_velocity.cell import write_json
 from ale_velocity.errors import VelocityError
+from ale_velocity.layer import lay_over, site_packages
 from ale_velocity.process import measure_in_process
 from ale_velocity.timeline import manifest
 
@@ -107,18 +107,12 @@ def _environment(path: Path, requirements: Sequence[str], base: Path | None, say
 
 def _connect(path: Path, base: Path | None) -> None:
     """Let an environment see this very package, and its base's; done each time, since folders get moved."""
-    packages = _site_packages(path)
-    link = packages / "ale_velocity"
+    link = site_packages(path) / "ale_velocity"
     link.unlink(missing_ok=True)
     # Linked, not installed: a measured process runs the code of the command that started it.
     link.symlink_to(Path(ale_velocity.__file__).parent, target_is_directory=True)
     if base:
-        (packages / "held.pth").write_text(f"{_site_packages(base)}\n", encoding="utf-8")
-
-
-def _site_packages(environment: Path) -> Path:
-    prefix = {"base": str(environment), "platbase": str(environment)}
-    return Path(sysconfig.get_path("purelib", "posix_prefix", prefix))
+        lay_over(path, [site_packages(base)])
 
 
 def _run(command: list[str], failure: str) -> None:
