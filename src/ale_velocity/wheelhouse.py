@@ -183,7 +183,7 @@ def roots(release: Release, manifest_path: Path, also: Sequence[str] = ()) -> li
     asked = {
         release.name: release.requirements,
         project["project"]["name"]: project["project"]["dependencies"],
-        "asv's environments": [*ASV_INSTALLS, *project["build-system"]["requires"]],
+        "asv's environments": [*ASV_INSTALLS, *project["build-system"]["requires"], *_baselines(project)],
         TORCH: [SETUPTOOLS],
         "--also": also,
     }
@@ -193,6 +193,11 @@ def roots(release: Release, manifest_path: Path, also: Sequence[str] = ()) -> li
                 f"{release.name} asks for {text}, which no folder of wheels answers: choose others with --releases"
             )
     return [(text, by) for by, texts in asked.items() for text in texts]
+
+
+def _baselines(project: dict[str, Any]) -> list[str]:
+    """Return the extra that asv.conf.json installs into environments."""
+    return project["project"].get("optional-dependencies", {}).get("baselines", [])
 
 
 def _name(requirement: str) -> str:
