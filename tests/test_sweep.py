@@ -304,6 +304,14 @@ def test_bad_choices(project, capsys, arguments, message):
     assert project.ran() == []
 
 
+def test_a_release_may_be_called_by_its_version(project, capsys):
+    """As in the series' other commands."""
+    assert project.sweep("--dry-run", "--releases", NEW.removeprefix("ale-py-")) == 0
+    runs = [line for line in capsys.readouterr().out.splitlines() if " envs, " in line]
+    assert runs
+    assert all(NEW in line for line in runs)
+
+
 def test_releases_without_a_vector_env_are_left_out(project, capsys):
     """Unless they are named, for benchmarks that need none."""
     del project.options[project.options.index("--releases") : project.options.index("--bench")]

@@ -63,7 +63,7 @@ def add_command(subparsers: Any) -> None:
     parser.set_defaults(run=run)
     add = parser.add_argument
     add("--series", required=True, metavar="S", help="the series to measure, such as ale-py")
-    add("--releases", nargs="+", metavar="NAME", help="only these (default: all with a vector env)")
+    add("--releases", nargs="+", metavar="VERSION", help="only these (default: all with a vector env)")
     add(
         "--bench",
         nargs="+",
@@ -241,11 +241,12 @@ def _releases(arguments: argparse.Namespace, history: History) -> list[str]:
     series = {one.name: one for one in history.series}
     _known("series", [arguments.series], series)
     one = series[arguments.series]
-    names = [release.name for release in one.releases]
+    names = {key: release.name for release in one.releases for key in (release.name, release.version)}
     _known("release", arguments.releases or [], names)
+    wanted = {names[key] for key in arguments.releases or names}
     chosen = []
     for release in one.releases:
-        if arguments.releases and release.name not in arguments.releases:
+        if release.name not in wanted:
             continue
         if not SpecifierSet(release.requires_python).contains(history.python):
             _say(f"left out: {release.name} needs Python {release.requires_python}, this is {history.python}")
