@@ -16,6 +16,7 @@ from pathlib import Path
 from asv.results import Results
 from asv.runner import BenchmarkResult
 
+from ale_velocity.cell import append_record
 from ale_velocity.measure import COUNTS
 from ale_velocity.timeline import manifest, writer
 
@@ -65,7 +66,10 @@ class ResultsTree:
         (self.results / name / "machine.json").write_text(text)
 
     def add(self, machine, release, benchmark, cells, *, measured_at=MEASURED_AT, **env_vars):
-        """Add results: `cells` maps (loop, num_envs) to samples, to None (failed) or to NaN (n/a, the default)."""
+        """Add results: `cells` maps (loop, num_envs) to samples, to None (failed) or to NaN (n/a).
+
+        What is not there was not asked for; asv stores the same as for n/a, which has a record beside it.
+        """
         described = self.benchmarks[benchmark]
         variables = {"PROTOCOL": "standard", "DEVICE": "cpu", "GAME": "pong", "TORCH_THREADS": "default", **env_vars}
         variables = {f"ALE_VELOCITY_{name}": value for name, value in variables.items()}
@@ -81,8 +85,11 @@ class ResultsTree:
         )
         results.load_data(str(self.results))
         samples, values = [], []
-        for loop, count in itertools.product(*described["params"]):
-            cell = cells.get((loop.strip("'"), int(count)), math.nan)
+        for place, (loop, count) in enumerate(itertools.product(*described["params"])):
+            key = loop.strip("'"), int(count)
+            cell = cells.get(key, math.nan)
+            if key in cells and isinstance(cell, float):
+                self.record(machine, release, environment, f"{benchmark}-{place}", "made up to be n/a")
             is_measured = isinstance(cell, list)
             samples.append(cell if is_measured else None)
             values.append(statistics.median(cell) if is_measured else cell)
@@ -91,6 +98,11 @@ class ResultsTree:
         results.add_result(described, measured, started_at=measured_at, duration=1.0, record_samples=True)
         results.save(str(self.results))
         return environment
+
+    def record(self, machine, release, environment, cell, reason):
+        """Keep beside the results why a cell has none."""
+        record = {"commit": self.hashes[release], "environment": environment, "benchmark": cell, "reason": reason}
+        append_record(self.results / machine / "cells.jsonl", record)
 
     def asv(self, *arguments, **environ):
         """Run asv in the folder; return the finished process."""

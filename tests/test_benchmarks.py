@@ -73,16 +73,18 @@ def test_a_count_outside_the_protocol_is_not_available(monkeypatch):
         suite.require(16)
 
 
-def test_a_release_without_the_vector_env_is_skipped(monkeypatch):
-    """asv shows n/a, and the reason with --show-stderr."""
+def test_a_release_without_the_vector_env_is_skipped(monkeypatch, tmp_path):
+    """asv shows n/a and the reason, which is recorded: without, the cell would look as if never asked for."""
 
     def missing():
         raise NotAvailableError("ale-py 0.10.2 has no AtariVectorEnv")
 
     monkeypatch.setattr(stack, "check_pins", lambda: None)
     monkeypatch.setattr(envs, "require_vector_env", missing)
+    monkeypatch.setenv("ALE_VELOCITY_RECORDS", str(tmp_path / "cells.jsonl"))
     with pytest.raises(SkipNotImplemented, match="0.10.2 has no AtariVectorEnv"):
         suite.require(8)
+    assert json.loads((tmp_path / "cells.jsonl").read_text())["reason"] == "ale-py 0.10.2 has no AtariVectorEnv"
 
 
 def test_a_mismatch_of_pins_comes_first(monkeypatch):

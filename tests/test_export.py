@@ -45,9 +45,10 @@ def rows(text):
 
 
 def test_a_row_holds_everything_of_a_cell(export, tree):
-    """Identity, interval, and verdict against the release before."""
+    """Identity, interval, and verdict against the release before; and there is no row of what was not asked for."""
     code, text, _ = export("--release", "ale-py-0.12.1", "--agent", "dqn", "--game", "pong")
-    measured = [row for row in rows(text) if row["status"] == "measured"]
+    measured = rows(text)
+    assert {"measured"} == {row["status"] for row in measured}
     assert (code, [(row["loop"], row["num_envs"]) for row in measured]) == (
         0,
         [("step", "1"), ("step", "8"), ("send_recv", "1"), ("send_recv", "8")],

@@ -13,7 +13,7 @@ def run(root, *arguments):
     return subprocess.run([sys.executable, *arguments], cwd=root, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("script", ["gpu_check.py", "interference.py"])
+@pytest.mark.parametrize("script", ["fidelity.py", "gpu_check.py", "interference.py"])
 def test_a_script_says_what_it_does(root, script):
     """Nothing is measured by asking for help."""
     done = run(root, f"tools/{script}", "--help")
@@ -37,8 +37,9 @@ def test_the_summary_names_limits_and_failures(root, tmp_path):
             row("graphed", "ping_pong", 12000, 15000),
             {"agent": "dqn", "learner": "graphed", "loop": "step", "num_envs": 16, "reason": "no CUDA"},
         ],
-        "fidelity": [{"loop": "step", "num_envs": 1, "ratio_of_medians": 0.99, "ratio_of_best": 1.0}],
+        "fidelity": [{"loop": "step", "num_envs": 1, "device": "cuda", "ratio": 0.99, "low": 0.98, "high": 1.0}],
     }
+    parts["fidelity"][0]["ours"] = [1.0, 2.0]
     for part, results in parts.items():
         (tmp_path / f"{part}.json").write_text(json.dumps(results))
     done = run(root, "tools/gpu_check.py", str(tmp_path), "--summary")
@@ -49,5 +50,5 @@ def test_the_summary_names_limits_and_failures(root, tmp_path):
         in done.stdout
     )
     assert "step          n/a: no CUDA" in done.stdout
-    assert "fidelity step n=1: 0.99 of the bare loop" in done.stdout
+    assert "step n=1 (cuda): 0.990 of the bare loop (95% interval 0.980 to 1.000, 2 pairs of windows)" in done.stdout
     assert (tmp_path / "summary.txt").read_text() == done.stdout

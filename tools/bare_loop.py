@@ -1,12 +1,11 @@
 """The reference workload's two loops written straight down, sharing no code with the package.
 
-`gpu_check.py` runs them in alternation with the package's loops: what the package adds must not show.
+`fidelity.py` runs them in alternation with the package's loops: what the package adds must not show.
 """
 
 from __future__ import annotations
 
 import copy
-import time
 from typing import TYPE_CHECKING
 
 import ale_py
@@ -74,43 +73,42 @@ class BareDqn:
         self.adam.step()
 
 
-def run(
-    dqn: BareDqn, loop: str, num_envs: int, *, num_threads: int, warmup: int, iterations: int, reps: int
-) -> list[float]:
-    """Return env-steps/s of each window of the loop `step` or `send_recv`."""
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-    env = AtariVectorEnv("pong", num_envs, frameskip=5, num_threads=num_threads)
-    pixels = torch.from_numpy(env.reset(seed=1)[0]).to(dqn.device)
-    actions = None
-    if loop == "send_recv":
-        actions = dqn.act(pixels)
-        env.send(actions.cpu().numpy())
-    rates = []
-    for window in range(-1, reps):
-        if dqn.device == "cuda":
-            torch.cuda.synchronize()
-        started = time.perf_counter()
-        for number in range(warmup if window < 0 else iterations):
-            if loop == "step":
-                actions = dqn.act(pixels)
-                received, rewards, ends, _, _ = env.step(actions.cpu().numpy())
-                after = torch.from_numpy(received).to(dqn.device)
-                dqn.keep(pixels, actions, rewards, ends, after)
-                dqn.update(number)
-                pixels = after
-            else:
+class BareLoop:
+    """The loop `step` or `send_recv` over envs of its own."""
+
+    def __init__(self, dqn: BareDqn, loop: str, num_envs: int, num_threads: int) -> None:
+        ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+        self.dqn = dqn
+        self.sends_first = loop == "send_recv"
+        self.env = AtariVectorEnv("pong", num_envs, frameskip=5, num_threads=num_threads)
+        self.pixels = torch.from_numpy(self.env.reset(seed=1)[0]).to(dqn.device)
+        if self.sends_first:
+            self.actions = dqn.act(self.pixels)
+            self.env.send(self.actions.cpu().numpy())
+
+    def run(self, iterations: int) -> int:
+        """Run iterations, counted from 0, and return the env-steps."""
+        dqn, env = self.dqn, self.env
+        for number in range(iterations):
+            if self.sends_first:
                 received, rewards, ends, _, _ = env.recv()
                 after = torch.from_numpy(received).to(dqn.device)
                 answer = dqn.act(after)
                 env.send(answer.cpu().numpy())
-                dqn.keep(pixels, actions, rewards, ends, after)
+                dqn.keep(self.pixels, self.actions, rewards, ends, after)
                 dqn.update(number)
-                pixels, actions = after, answer
-        if dqn.device == "cuda":
-            torch.cuda.synchronize()
-        if window >= 0:
-            rates.append(num_envs * iterations / (time.perf_counter() - started))
-    if loop == "send_recv":
-        env.recv()
-    env.close()
-    return rates
+                self.pixels, self.actions = after, answer
+            else:
+                actions = dqn.act(self.pixels)
+                received, rewards, ends, _, _ = env.step(actions.cpu().numpy())
+                after = torch.from_numpy(received).to(dqn.device)
+                dqn.keep(self.pixels, actions, rewards, ends, after)
+                dqn.update(number)
+                self.pixels = after
+        return iterations * env.num_envs
+
+    def close(self) -> None:
+        """Receive what was sent last, and close the envs."""
+        if self.sends_first:
+            self.env.recv()
+        self.env.close()

@@ -19,8 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ale_velocity import envs
-from ale_velocity.cell import Cell, run_cell, write_json
+from ale_velocity.cell import Cell, write_json
 from ale_velocity.errors import VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import Protocol
@@ -33,8 +32,7 @@ TESTS = ("test_graphed.py", "test_torch_registration.py", "test_same_transitions
 TABLE_LOOPS = ("step", "send_recv", "torch_ops", "half_batches", "ping_pong")
 PPO_COUNTS = (16, 64)
 PPO_LOOPS = ("step", "send_recv", "half_batches")
-FIDELITY_LOOPS = ("step", "send_recv")
-FIDELITY_ROUNDS = 3
+FIDELITY_PAIRS = 10
 # Iterations of a window: about half a second each on an H200 with 16 cores.
 ITERATIONS = {1: 400, 16: 250, 64: 125, 256: 48}
 TINY_ITERATIONS = {2: 12}
@@ -78,7 +76,7 @@ def run_part(part: str, out: Path, *, tiny: bool) -> None:
     """Run one part, rewriting its file after each result."""
     results: list[dict[str, Any]] = []
     iterations = TINY_ITERATIONS if tiny else ITERATIONS
-    measure_part = {"checks": checks, "fidelity": fidelity}.get(part, table)
+    measure_part = {"checks": checks, "fidelity": fidelities}.get(part, table)
     for result in measure_part(part, iterations, tiny=tiny):
         results.append(result)
         write_json(out / f"{part}.json", results)
@@ -130,38 +128,14 @@ def table(part: str, iterations: dict[int, int], *, tiny: bool) -> Any:
                 }
 
 
-def fidelity(_part: str, iterations: dict[int, int], *, tiny: bool) -> Any:
+def fidelities(_part: str, iterations: dict[int, int], *, tiny: bool) -> Any:
     """Yield the package's loops against bare ones, run in alternation."""
-    import torch
+    import fidelity
 
-    import bare_loop
-
-    device = "cpu" if tiny else "cuda"
+    pairs = 2 if tiny else FIDELITY_PAIRS
     for num_envs in list(iterations)[:3]:
-        torch._dynamo.reset()  # noqa: SLF001 (no public name)
-        bare = bare_loop.BareDqn(device)
-        protocol = Protocol("gpu_check", reps=2, iterations=2 * iterations[num_envs], warmup=32)
-        for loop in FIDELITY_LOOPS:
-            ours, theirs = [], []
-            for _ in range(FIDELITY_ROUNDS):
-                ours += run_cell(Cell("dqn", loop, num_envs, protocol, device=device)).samples
-                theirs += bare_loop.run(
-                    bare,
-                    loop,
-                    num_envs,
-                    num_threads=envs.emulator_threads(num_envs),
-                    warmup=2 * protocol.warmup,
-                    iterations=protocol.window_iterations(num_envs),
-                    reps=protocol.reps,
-                )
-            yield {
-                "loop": loop,
-                "num_envs": num_envs,
-                "ratio_of_medians": round(statistics.median(ours) / statistics.median(theirs), 4),
-                "ratio_of_best": round(max(ours) / max(theirs), 4),
-                "ours": ours,
-                "bare": [round(rate, 1) for rate in theirs],
-            }
+        for loop in fidelity.LOOPS:
+            yield fidelity.compared(loop, num_envs, pairs=pairs, iterations=iterations[num_envs])
 
 
 def summary(out: Path) -> str:
@@ -179,9 +153,10 @@ def summary(out: Path) -> str:
         if note := _limit(rows, groups.get((agent, "eager", num_envs), [])):
             lines.append(f"  {note}")
     lines.append("")
-    for one in found.get("fidelity", []):
-        ratios = f"{one['ratio_of_medians']} of the bare loop (best windows {one['ratio_of_best']})"
-        lines.append(f"fidelity {one['loop']} n={one['num_envs']}: {ratios}")
+    if "fidelity" in found:
+        import fidelity
+
+        lines += map(fidelity.row, found["fidelity"])
     return "\n".join(lines)
 
 

@@ -7,27 +7,37 @@ In the loop `step` nothing overlaps, so it should take the emulator's time plus 
 is interference. Each suspect is taken away alone, in a fresh process: torch's threads, their spinning, one of the
 emulator's threads, the memory allocator that returns pages to the system after each batch, and the wait that spins
 for the device. The suspect whose absence brings the loss down is guilty.
+
+One suspect cannot be taken away: in the loop each side rests while the other works, and wakes up late and cold. So
+both are measured alone a second time, with rests as long as the other's iteration, which do not count.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import dataclasses
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ale_velocity import envs
 from ale_velocity.agents import LEARNERS
-from ale_velocity.cell import Cell, write_json
+from ale_velocity.breakdown import Recorder
+from ale_velocity.cell import Cell, open_loop, write_json
 from ale_velocity.errors import VelocityError
-from ale_velocity.measure import Protocol
+from ale_velocity.measure import Protocol, warm_up
 from ale_velocity.overlap import run_overlap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 GIGABYTE = 1 << 30
 BLOCKING_SYNC = 4  # CU_CTX_SCHED_BLOCKING_SYNC of the CUDA driver
@@ -73,7 +83,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--counts", nargs="+", type=int, default=[16, 64], metavar="N", help="env counts")
     parser.add_argument("--learner", choices=LEARNERS, default="eager")
-    parser.add_argument("--loop", default="step", help="other loops lose against their overlap instead")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--tiny", action="store_true", help="a few env-steps on the CPU")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep all windows")
@@ -97,7 +106,7 @@ def in_process(name: str, num_envs: int, arguments: argparse.Namespace) -> dict[
     """Measure one variant in a fresh process with its environment."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "result.json"
-        options = ["--counts", str(num_envs), "--learner", arguments.learner, "--loop", arguments.loop]
+        options = ["--counts", str(num_envs), "--learner", arguments.learner]
         command = [sys.executable, __file__, *options, "--variants", name, "--measure", str(kept)]
         if arguments.tiny:
             command.append("--tiny")
@@ -113,7 +122,7 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
         sleep_in_synchronise()
     cell = Cell(
         "dqn",
-        arguments.loop,
+        "step",
         num_envs,
         TINY_PROTOCOL if arguments.tiny else PROTOCOL,
         learner=arguments.learner,
@@ -122,16 +131,69 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
         num_threads=max(1, envs.emulator_threads(num_envs) - variant.spare_cpus),
     )
     overlap = run_overlap(cell)
-    loop = max(overlap.loop.samples)
-    best = {part: max(getattr(overlap, part).samples) for part in ("emulator", "learner")}
-    sequential = 1 / sum(1 / rate for rate in best.values())
+    median = {part: statistics.median(getattr(overlap, part).samples) for part in ("emulator", "learner", "loop")}
+    iteration_s = {part: num_envs / rate for part, rate in median.items()}
+    rested = {
+        "emulator": rested_emulator(cell, iteration_s["learner"]),
+        "learner": rested_learner(cell, iteration_s["emulator"]),
+    }
     return {
         "variant": name,
         "num_envs": num_envs,
-        "best": {**best, "loop": loop, "sequential": round(sequential, 1)},
-        "lost_percent": round(100 * (1 - loop / sequential), 1),
+        "env_steps_per_second": {name: round(rate, 1) for name, rate in median.items()},
+        "rested": {name: round(rate, 1) for name, rate in rested.items()},
+        "lost_percent": lost(median["loop"], median),
+        "lost_percent_by_rested": lost(median["loop"], rested),
         "overlap": overlap.to_json(),
     }
+
+
+def lost(loop: float, alone: dict[str, float]) -> float:
+    """Return the percent by which a loop is slower than its two sides alone, one after the other."""
+    return round(100 * (1 - loop * (1 / alone["emulator"] + 1 / alone["learner"])), 1)
+
+
+def rested_emulator(cell: Cell, rest_s: float) -> float:
+    """Return env-steps/s of the emulator alone, which rests after each step while this thread spins like a learner."""
+    return rested(dataclasses.replace(cell, agent="emulator"), lambda: spin(rest_s), "learn")
+
+
+def rested_learner(cell: Cell, rest_s: float) -> float:
+    """Return env-steps/s of the learner alone that sleeps in each step, as it does while it waits for the emulator."""
+    return rested(dataclasses.replace(cell, backend="fixed"), lambda: time.sleep(rest_s), "step")
+
+
+def rested(cell: Cell, rest: Callable[[], None], where: str) -> float:
+    """Run a cell's windows with a rest in each call of the agent's `learn` or the envs' `step`.
+
+    Return the median of rows over seconds without the rests.
+    """
+    recorder = Recorder()
+    timed_rest = recorder.timed("rest", rest)
+    rates = []
+    with open_loop(cell, recorder) as (loop, agent, _):
+        resting = loop.agent if where == "learn" else loop.envs
+        method = getattr(resting, where)
+        setattr(resting, where, lambda argument: (timed_rest(), method(argument))[1])
+        warm_up(loop, agent, cell.protocol.warmup)
+        for _ in range(cell.protocol.reps):
+            agent.drain()
+            recorder.spans.clear()
+            started = time.perf_counter()
+            rows = loop.run(cell.protocol.window_iterations(cell.num_envs))
+            agent.drain()
+            elapsed_s = time.perf_counter() - started
+            rested_s = sum(span.end_s - span.start_s for span in recorder.spans if span.name == "rest")
+            rates.append(rows / (elapsed_s - rested_s))
+        loop.close()
+    return statistics.median(rates)
+
+
+def spin(seconds: float) -> None:
+    """Keep this thread busy."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
 
 
 def sleep_in_synchronise() -> None:
@@ -143,15 +205,15 @@ def sleep_in_synchronise() -> None:
 
 
 def row(result: dict[str, Any]) -> str:
-    """One line: the rates of the best windows, and what the loop lost against one after the other."""
-    best = result["best"]
+    """One line: the rates of median windows, and what the loop lost against one after the other."""
+    rates, rested_rates = result["env_steps_per_second"], result["rested"]
     facts = result["overlap"]["loop"]["facts"]
     threads = f"threads {facts['num_threads']}+{facts['torch_threads']}"
+    sides = "  ".join(f"{side} {rates[side]:>8,.0f} (rested {rested_rates[side]:>8,.0f})" for side in rested_rates)
     return (
-        f"n={result['num_envs']:<4} {threads:<14} "
-        f"emulator {best['emulator']:>8,.0f}  learner {best['learner']:>8,.0f}  "
-        f"one after the other {best['sequential']:>8,.0f}  loop {best['loop']:>8,.0f}  "
-        f"lost {result['lost_percent']:>5}%  {VARIANTS[result['variant']].suspect}"
+        f"n={result['num_envs']:<4} {threads:<14} {sides}  loop {rates['loop']:>8,.0f}  "
+        f"lost {result['lost_percent']:>5}% (against rested {result['lost_percent_by_rested']:>5}%)  "
+        f"{VARIANTS[result['variant']].suspect}"
     )
 
 

@@ -18,6 +18,8 @@ from ale_velocity.shared_run import run_once
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ale_velocity.measure import Protocol
+
 
 # Each baseline's backend and loop.
 BASELINES = {
@@ -31,22 +33,26 @@ BASELINES = {
 def require(num_envs: int, *, vector_env: bool = True) -> None:
     """Raise asv's skip, with the reason, where this cell is n/a; `VelocityError` where it would measure wrongly.
 
-    A baseline needs no vector env of ale-py.
+    The reason is recorded too. A baseline needs no vector env of ale-py.
     """
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
     settings = Settings.from_environ()
     stack.check_pins()
-    protocol = PROTOCOLS[settings.protocol]
-    if num_envs not in protocol.counts:
-        counts = ", ".join(map(str, protocol.counts))
-        raise SkipNotImplemented(f"the {protocol.name} protocol measures {counts} envs")
     try:
-        if vector_env:
-            envs.require_vector_env()
+        _require(num_envs, PROTOCOLS[settings.protocol], vector_env=vector_env)
     except NotAvailableError as error:
+        _record({"reason": str(error)})
         raise SkipNotImplemented(str(error)) from error
     envs.check_game(settings.game)
+
+
+def _require(num_envs: int, protocol: Protocol, *, vector_env: bool) -> None:
+    if num_envs not in protocol.counts:
+        counts = ", ".join(map(str, protocol.counts))
+        raise NotAvailableError(f"the {protocol.name} protocol measures {counts} envs")
+    if vector_env:
+        envs.require_vector_env()
 
 
 def measure_cell(

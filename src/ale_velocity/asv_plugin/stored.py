@@ -100,6 +100,8 @@ def _points(
         line = Line(series, setup, key, words)
         cell = result.commit_hash, result.env_name, records.cell_name(key, params, place)
         record = cells.record(*cell)
+        if value is not None and math.isnan(value) and not record:
+            continue  # asv stores the same for what was not asked for: a cell that is n/a has a record that says why
         if value is None or math.isnan(value):
             status = "failed" if value is None else "n/a"
             yield Point(line, release, benchmark["unit"], status, reason=record.get("reason", ""))
