@@ -1,13 +1,17 @@
 """Defaults of asv that do not suit cells that take minutes, and scripts that nobody watches.
 
 asv drops samples unless told `--record-samples`, though verdicts need them; it saves results only when a release
-is finished, so that Ctrl-C loses hours; it says why a cell is n/a or failed only with `--show-stderr`; and it asks
+is finished, so that Ctrl-C loses hours, and by overwriting, so that a full disk or a kill at that moment loses what
+was stored before; it says why a cell is n/a or failed only with `--show-stderr`; and it asks
 about an unknown machine at a prompt.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from asv import util
 
 from ale_velocity.asv_plugin import machine
 from ale_velocity.asv_plugin.points import Point
@@ -37,6 +41,25 @@ def remembered(load_data: Callable[..., None]) -> Callable[..., None]:
     return load_and_remember
 
 
+def whole_or_not_at_all(write_json: Callable[..., None]) -> Callable[..., None]:
+    """Return the replacement of asv's `write_json`: a file is replaced once the new one is whole."""
+
+    def write(path: str, data: Any, api_version: int | None = None, compact: bool = False) -> None:
+        part = Path(f"{path}.part")
+        try:
+            write_json(str(part), data, api_version, compact)
+            part.replace(path)
+        except OSError as error:
+            raise util.UserError(
+                f"{path} could not be written: {error.strerror}. What was stored before is kept: free some space, "
+                "then go on with --skip-existing-successful"
+            ) from error
+        finally:
+            part.unlink(missing_ok=True)
+
+    return write
+
+
 def with_reason(log_benchmark_result: Callable[..., None]) -> Callable[..., None]:
     """Return the replacement of `log_benchmark_result`: what a cell printed is the reason why it is n/a or failed."""
 
@@ -51,6 +74,7 @@ REPLACED: dict[Point, Callable[[Any], Any]] = {
     Point("asv.machine:Machine.load", "5876ddd00d3dc108"): machine.remembered,
     Point("asv.results:Results.add_result", "dc928ee1fcc5d90b"): with_samples_and_saved,
     Point("asv.results:Results.load_data", "b0bd39991505fa01"): remembered,
+    Point("asv.util:write_json", "8d9e867b4b6f0880"): whole_or_not_at_all,
     Point("asv.runner:log_benchmark_result", "be04e79c0a2cd013"): with_reason,
 }
 
