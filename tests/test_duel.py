@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ale_velocity import cli, facts, layer
+from ale_velocity import cli, facts, installed, layer
 from ale_velocity.behaviour import fingerprint
 from ale_velocity.duel import command, contest, report, stacks
 from ale_velocity.errors import VelocityError
@@ -507,3 +507,36 @@ def test_a_stack_layer_sees_what_its_series_holds(tmp_path, monkeypatch):
     made.clear()
     stacks.prepare(["s-2.0", "s-3.0"], manifest, lambda _line: None)
     assert made == []
+
+
+def test_releases_are_laid_over_the_torch_that_is_there(tmp_path, monkeypatch):
+    """No torch is installed, each layer sees this Python's; another one than the held is refused first."""
+    made = []
+    real_run = stacks._run
+    monkeypatch.setattr(
+        stacks,
+        "_run",
+        lambda command, failure: made.append(command) if "pip" in command else real_run(command, failure),
+    )
+    (tmp_path / "node").mkdir()
+    (tmp_path / "node" / "torch.py").write_text("here = 'of the machine'\n")
+    torch = installed.Torch("2.11.0+cu130", (tmp_path / "node",))
+    monkeypatch.setattr(stacks, "find_torch", lambda: torch)
+    manifest = tmp_path / "releases.toml"
+    manifest.write_text(
+        "".join(
+            f'[series.{name}]\npackage = "moving"\nheld = {{ torch = "{version}" }}\nreleases = [\n'
+            '{ version = "2.0", date = 2024-01-01T00:00:00Z },\n]\n'
+            for name, version in (("s", "2.11.0"), ("other", "2.12.0"))
+        )
+    )
+    with pytest.raises(VelocityError, match=r"other-2\.0 holds another torch than 2\.11\.0\+cu130, which is installed"):
+        stacks.prepare(["s-2.0", "other-2.0"], manifest, lambda _line: None, preinstalled=True)
+    assert made == []
+
+    (stack,) = stacks.prepare(["s-2.0"], manifest, lambda _line: None, preinstalled=True)
+    (pip,) = made
+    assert pip[pip.index("--disable-pip-version-check") + 1 :] == ["moving==2.0", "torch==2.11.0", "packaging>=24"]
+    code = "import torch, ale_velocity; print(torch.here)"
+    seen = subprocess.run([*stack.interpreter, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout == "of the machine\n"

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ale_velocity import wheels
@@ -27,6 +28,11 @@ class Torch:
 
     version: str
     folders: tuple[Path, ...]
+
+    def is_held_by(self, requirements: Iterable[str]) -> bool:
+        """Whether a stack's pins ask for it: 2.11.0+cu130 is a build of 2.11.0, and no build is known to be a URL's."""
+        pin = next(pin for pin in map(Requirement, requirements) if pin.name == "torch")
+        return pin.url is None and pin.specifier.contains(self.version, prereleases=True)
 
 
 def find_torch() -> Torch:

@@ -109,12 +109,12 @@ def _torch() -> Torch:
 
 def _mismatch(torch: Torch, repo: Any, commits: Iterable[str]) -> str | None:
     """Say which commits hold another torch than the installed one, and what to do; None if none does."""
-    wrong = [release for release in map(repo.get_release, commits) if not _suits(release, torch)]
+    wrong = [release for release in map(repo.get_release, commits) if not torch.is_held_by(release.requirements)]
     if not wrong:
         return None
     fitting: list[str] = []
     for series in repo.series:
-        names = [release.name for release in series.releases if _suits(release, torch)]
+        names = [release.name for release in series.releases if torch.is_held_by(release.requirements)]
         fitting += [series.name] if len(names) == len(series.releases) else names
     held = ", ".join(f"{release.name} holds {_pin(release)}" for release in wrong)
     measure = f"measure {' or '.join(fitting)}" if fitting else "add a series that holds this torch to releases.toml"
@@ -126,12 +126,6 @@ def _mismatch(torch: Torch, repo: Any, commits: Iterable[str]) -> str | None:
 
 def _pin(release: Release) -> Requirement:
     return next(pin for pin in map(Requirement, release.requirements) if pin.name == "torch")
-
-
-def _suits(release: Release, torch: Torch) -> bool:
-    """Whether the torch is the one held: 2.11.0+cu130 is a build of 2.11.0, and no build is known to be a URL's."""
-    pin = _pin(release)
-    return pin.url is None and pin.specifier.contains(torch.version, prereleases=True)
 
 
 def _only_folders() -> list[Path] | None:

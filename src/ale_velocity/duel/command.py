@@ -72,6 +72,11 @@ def add_command(subparsers: Any) -> None:
     add("--device", choices=DEVICES, help="where the learner computes (default: ALE_VELOCITY_DEVICE, or auto)")
     add("--game", help="ROM name in snake_case, such as ms_pacman (default: ALE_VELOCITY_GAME, or pong)")
     add("--torch-threads", type=at_least_one, metavar="N", help="default: ALE_VELOCITY_TORCH_THREADS, or torch's own")
+    add(
+        "--preinstalled",
+        action="store_true",
+        help="lay releases over the torch of this Python, which must be the one they hold, instead of installing it",
+    )
     add("--json", type=Path, metavar="FILE", help="every window of every pair (default: .asv/duel/A-vs-B.json)")
     add("--resume", type=Path, metavar="FILE", help="go on with the pairs in FILE, up to --pairs; kept in FILE")
     add("--manifest", type=Path, default=Path("releases.toml"), help="default: %(default)s here")
@@ -84,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.resume and arguments.json:
         raise VelocityError("--resume FILE goes on in FILE: leave --json out")
     save = _file(arguments)
-    sides = stacks.prepare(arguments.names, arguments.manifest, _say)
+    sides = stacks.prepare(arguments.names, arguments.manifest, _say, preinstalled=arguments.preinstalled)
     return fight(arguments, sides, save)
 
 

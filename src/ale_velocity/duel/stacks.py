@@ -1,6 +1,7 @@
 """Stacks side by side: an environment a release, layered over one that holds what its series holds.
 
-The heavy packages are the held ones: two releases of ale-py share one torch.
+The heavy packages are the held ones: two releases of ale-py share one torch. On a machine that brings its own torch,
+releases may be layered over that.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import ale_velocity
 from ale_velocity import stack
 from ale_velocity.cell import write_json
 from ale_velocity.errors import VelocityError
+from ale_velocity.installed import find_torch
 from ale_velocity.layer import lay_over, site_packages
 from ale_velocity.process import measure_in_process
 from ale_velocity.timeline import manifest
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ale_velocity.cell import Cell
+    from ale_velocity.installed import Torch
     from ale_velocity.timeline.manifest import Release
 
 INSTALLED = "installed"
@@ -50,15 +53,33 @@ class Stack:
         return measure_in_process(cell, lambda _line: None, command=command, pins=self.pins)
 
 
-def prepare(names: Sequence[str], manifest_path: Path, say: Callable[[str], None]) -> list[Stack]:
+@dataclass(frozen=True)
+class Beneath:
+    """What an environment is laid over: folders of installed packages, and the name under which it remembers them."""
+
+    name: str | None = None
+    folders: tuple[Path, ...] = ()
+
+
+def prepare(
+    names: Sequence[str], manifest_path: Path, say: Callable[[str], None], *, preinstalled: bool = False
+) -> list[Stack]:
     """Return the stacks called `names`, installed: releases of the manifest, or `installed` for what is here.
 
+    With `preinstalled` releases are laid over this interpreter's own torch, which must be the one that they hold.
     Every name is looked up before anything is installed. Raises `VelocityError` for unknown ones, with the nearest,
     for a release that does not run on this Python, and for one that does not install, with pip's reason.
     """
     releases = {name: _release(name, manifest_path) for name in names if name != INSTALLED}
+    torch = find_torch() if preinstalled else None
+    for release in releases.values():
+        if torch and not torch.is_held_by(release.requirements):
+            raise VelocityError(
+                f"{release.name} holds another torch than {torch.version}, which is installed in {torch.folders[0]}: "
+                "choose releases of a series that holds it, or leave out --preinstalled"
+            )
     folder = manifest_path.absolute().parent / ".asv" / "duel"
-    return [_here() if name == INSTALLED else _install(releases[name], folder, say) for name in names]
+    return [_here() if name == INSTALLED else _install(releases[name], folder, torch, say) for name in names]
 
 
 def _release(name: str, manifest_path: Path) -> Release:
@@ -76,43 +97,49 @@ def _here() -> Stack:
     return Stack(INSTALLED, (sys.executable,), tuple(f"{name}=={version}" for name, version in versions.items()))
 
 
-def _install(release: Release, folder: Path, say: Callable[[str], None]) -> Stack:
+def _install(release: Release, folder: Path, torch: Torch | None, say: Callable[[str], None]) -> Stack:
     """The first requirement of a release is what moves; the others are held by its series."""
-    held = release.requirements[1:]
-    digest = hashlib.sha256("\n".join(held).encode()).hexdigest()[:8]
     tag = f"py{sys.version_info.major}{sys.version_info.minor}"
-    base = folder / f"held-{digest}-{tag}"
-    layer = folder / f"{release.name}-{tag}"
-    _environment(base, (*held, HARNESS), None, say)
-    _environment(layer, release.requirements, base, say)
+    if torch:
+        layer = folder / f"{release.name}-preinstalled-{tag}"
+        beneath = Beneath(" ".join(map(str, torch.folders)), torch.folders)
+        _environment(layer, (*release.requirements, HARNESS), beneath, say)
+    else:
+        held = release.requirements[1:]
+        digest = hashlib.sha256("\n".join(held).encode()).hexdigest()[:8]
+        base = folder / f"held-{digest}-{tag}"
+        layer = folder / f"{release.name}-{tag}"
+        _environment(base, (*held, HARNESS), Beneath(), say)
+        # By name: the two move together.
+        _environment(layer, release.requirements, Beneath(base.name, (site_packages(base),)), say)
     # Isolated (-I): the caller's PYTHONPATH and folder must not add to the stack.
     return Stack(release.name, (str(layer / "bin" / "python"), "-I"), release.requirements)
 
 
-def _environment(path: Path, requirements: Sequence[str], base: Path | None, say: Callable[[str], None]) -> None:
-    """Make a virtual environment that sees `base` too, unless it is there with these very requirements."""
+def _environment(path: Path, requirements: Sequence[str], beneath: Beneath, say: Callable[[str], None]) -> None:
+    """Make a virtual environment over others' packages, unless it is there with these very requirements."""
     done = path / "stack.json"
-    wanted = {"requirements": list(requirements), "base": base and base.name}
+    wanted = {"requirements": list(requirements), "base": beneath.name}
     if done.exists() and json.loads(done.read_text(encoding="utf-8")) == wanted:
-        _connect(path, base)
+        _connect(path, beneath)
         return
     say(f"installing {path.name}: {' '.join(requirements)}")
     shutil.rmtree(path, ignore_errors=True)
     _run([sys.executable, "-m", "virtualenv", "--quiet", "--no-download", str(path)], f"{path.name} cannot be made")
-    _connect(path, base)
+    _connect(path, beneath)
     pip = [str(path / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _run([*pip, *requirements], f"{path.name} does not install")
     write_json(done, wanted)
 
 
-def _connect(path: Path, base: Path | None) -> None:
-    """Let an environment see this very package, and its base's; done each time, since folders get moved."""
+def _connect(path: Path, beneath: Beneath) -> None:
+    """Let an environment see this very package, and those beneath; done each time, since folders get moved."""
     link = site_packages(path) / "ale_velocity"
     link.unlink(missing_ok=True)
     # Linked, not installed: a measured process runs the code of the command that started it.
     link.symlink_to(Path(ale_velocity.__file__).parent, target_is_directory=True)
-    if base:
-        lay_over(path, [site_packages(base)])
+    if beneath.folders:
+        lay_over(path, beneath.folders)
 
 
 def _run(command: list[str], failure: str) -> None:
