@@ -132,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
     size = sum(path.stat().st_size for path in files) / MIB
     versions = ", ".join(release.version for release in releases)
     say(f"{folder}: complete for {series.name} {versions} on Python {arguments.python}")
-    say(f"{len(files)} wheels, {size:.1f} MiB; README.md says what to do with them ('On a GPU node without a network')")
+    say(f"{len(files)} wheels, {size:.1f} MiB; docs/gpu-node.md says what to do with them")
     return 0
 
 
