@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from ale_velocity import cli
+from ale_velocity import export as export_module
 from results_tree import DQN, EMULATOR, ResultsTree, curve
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -140,3 +141,10 @@ def test_a_folder_without_results_is_an_error(tmp_path, capsys):
     """One message, no traceback."""
     assert cli.main(["export", "--config", str(tmp_path / "asv.conf.json")]) == 2
     assert "is no file: run this in the repository" in capsys.readouterr().err
+
+
+def test_a_baseline_is_named_where_loops_are():
+    """Its benchmark has baselines for loops."""
+    row = {"benchmark": "baselines.Baselines.track_env_steps_per_second", "baseline": "gymnasium_sync", "mean": 1910.0}
+    *_, line = export_module._markdown([row]).decode().splitlines()
+    assert line == "|  |  |  | Baselines | gymnasium_sync |  | 1,910 |  |  |  |"

@@ -174,6 +174,7 @@ def _json(rows: list[Row]) -> bytes:
 
 def _markdown(rows: list[Row]) -> bytes:
     lines = [MARKDOWN_COLUMNS, ["---"] * len(MARKDOWN_COLUMNS)]
+    rows = [{**row, "loop": row.get("loop", row.get("baseline"))} for row in rows]  # a baseline goes with its loop
     lines += [[_markdown_cell(column, row.get(column)) for column in MARKDOWN_COLUMNS] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines).encode()
 
