@@ -25,6 +25,7 @@ class BareDqn:
 
     def __init__(self, device: str) -> None:
         torch.set_float32_matmul_precision("high")
+        torch.manual_seed(1)  # the package's: with other weights another game is played, and other numbers computed
         self.device = device
         convolutions = [nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU(), nn.Conv2d(64, 64, 3, 1)]
         heads = [nn.ReLU(), nn.Flatten(), nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, 6)]

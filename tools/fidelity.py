@@ -26,7 +26,7 @@ from ale_velocity.stats import compare_pairs
 LOOPS = ("step", "send_recv")
 COUNTS = (1, 16, 64)
 WARM_UP = 64
-ENV_STEPS = 3000  # of a window, about: half a second on two CPU cores
+ITERATIONS = 60  # of a window: one to two seconds on two CPU cores, whatever the count
 
 
 def main() -> int:
@@ -40,7 +40,7 @@ def main() -> int:
     results = []
     for num_envs in arguments.counts:
         for loop in LOOPS:
-            iterations = 4 if arguments.tiny else max(ENV_STEPS // num_envs, 40)
+            iterations = 4 if arguments.tiny else ITERATIONS
             results.append(
                 compared(loop, num_envs, pairs=2 if arguments.tiny else arguments.pairs, iterations=iterations)
             )
