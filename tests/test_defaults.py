@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import resource
+import subprocess
+import sys
 
 import pytest
 from asv import util
@@ -13,13 +14,17 @@ from ale_velocity.asv_plugin import defaults
 write_json = defaults.whole_or_not_at_all(util.write_json)
 
 
-@pytest.fixture
-def _small_files():
-    """Let no file grow beyond 4 KB, as on a disk that fills up: the system cuts the write short."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+# In a process of its own, whose files cannot grow beyond 4 KB, as on a disk that fills up: the system cuts a write short.
+FULL_DISK = """
+import resource, sys
+from asv import util
+from ale_velocity.asv_plugin import defaults
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    defaults.whole_or_not_at_all(util.write_json)(sys.argv[1], {"rates": list(range(10_000))})
+except util.UserError as error:
+    print(error)
+"""
 
 
 def test_a_file_is_replaced_as_asv_writes_it(tmp_path):
@@ -31,13 +36,13 @@ def test_a_file_is_replaced_as_asv_writes_it(tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.usefixtures("_small_files")
 def test_a_full_disk_leaves_what_was_stored(tmp_path):
     """asv's own function would have left the first half of the new file; the message names file, cause and way out."""
     path = tmp_path / "results.json"
     write_json(str(path), {"rate": 1.5})
-    with pytest.raises(util.UserError, match=r"results.json could not be written: .*free some space, then go on"):
-        write_json(str(path), {"rates": list(range(10_000))})
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, str(path)], capture_output=True, text=True, check=True)
+    assert f"{path} could not be written: File too large" in done.stdout
+    assert "free some space, then go on" in done.stdout
     assert json.loads(path.read_text()) == {"rate": 1.5}
     assert list(tmp_path.iterdir()) == [path]
 
