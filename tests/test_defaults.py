@@ -14,7 +14,7 @@ from ale_velocity.asv_plugin import defaults
 write_json = defaults.whole_or_not_at_all(util.write_json)
 
 
-# In a process of its own, whose files cannot grow beyond 4 KB, as on a disk that fills up: the system cuts a write short.
+# In a process of its own, whose files cannot grow beyond 4 KB: the system cuts a write short, as a full disk does.
 FULL_DISK = """
 import resource, sys
 from asv import util
