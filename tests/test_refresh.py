@@ -9,6 +9,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from ale_velocity import files
 from ale_velocity.cli import main
 from ale_velocity.timeline import index, manifest, refresh, writer
 from package_index import MANIFEST, serve
@@ -266,7 +267,7 @@ def test_a_stop_while_writing_leaves_the_old_file(served, path, monkeypatch, cap
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(refresh.shutil, "copymode", stop)
+    monkeypatch.setattr(files.shutil, "copymode", stop)
     assert run(path) == 130
     assert path.read_text() == MANIFEST
     assert list(path.parent.iterdir()) == [path]

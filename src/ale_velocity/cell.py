@@ -13,12 +13,11 @@ import json
 import os
 import platform
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ale_velocity import backends, behaviour, envs, stack
+from ale_velocity import backends, behaviour, envs, files, stack
 from ale_velocity.agents import make_agent
 from ale_velocity.errors import NotAvailableError, VelocityError
 from ale_velocity.loops import LOOPS
@@ -241,16 +240,7 @@ def main() -> int:
 
 def write_json(path: Path, data: Any) -> None:
     """Write JSON so that a stop leaves either the old file or the new one, never half."""
-    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=1)
-            file.write("\n")
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
+    files.replace(path, json.dumps(data, indent=1) + "\n")
 
 
 if __name__ == "__main__":

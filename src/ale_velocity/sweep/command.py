@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 import shlex
 import time
@@ -14,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from ale_velocity import envs
-from ale_velocity.errors import EXIT_ERROR, EXIT_INTERRUPTED, VelocityError
+from ale_velocity.errors import EXIT_ERROR, EXIT_INTERRUPTED, VelocityError, require_known
 from ale_velocity.measure import PROTOCOLS
 from ale_velocity.options import at_least_one, duration, in_words
 from ale_velocity.sweep import asv_process
@@ -239,10 +238,10 @@ class Sweep:
 def _releases(arguments: argparse.Namespace, history: History) -> list[str]:
     """Return the chosen releases, oldest first, and say which were left out and why."""
     series = {one.name: one for one in history.series}
-    _known("series", [arguments.series], series)
+    require_known("series", [arguments.series], series)
     one = series[arguments.series]
     names = {key: release.name for release in one.releases for key in (release.name, release.version)}
-    _known("release", arguments.releases or [], names)
+    require_known("release", arguments.releases or [], names)
     wanted = {names[key] for key in arguments.releases or names}
     chosen = []
     for release in one.releases:
@@ -273,9 +272,9 @@ def _kinds(arguments: argparse.Namespace, kinds: Sequence[Kind]) -> list[Kind]:
         except re.error as error:
             raise VelocityError(f"--bench {pattern!r} is no regular expression: {error}") from error
         if not found:
-            _known("benchmark", [pattern], {kind.benchmark for kind in kinds})
+            require_known("benchmark", [pattern], {kind.benchmark for kind in kinds})
     chosen = [kind for kind in kinds if any(re.fullmatch(pattern, kind.benchmark) for pattern in arguments.bench)]
-    _known("loop", arguments.loops or [], dict.fromkeys(kind.loop for kind in chosen))
+    require_known("loop", arguments.loops or [], dict.fromkeys(kind.loop for kind in chosen))
     return [kind for kind in chosen if not arguments.loops or kind.loop in arguments.loops]
 
 
@@ -288,15 +287,6 @@ def _counts(wanted: Sequence[int] | None, kinds: Sequence[Kind], protocol: str) 
                 f"the {protocol} protocol does not measure {count} envs: {', '.join(map(str, measured))}"
             )
     return list(dict.fromkeys(wanted or measured))
-
-
-def _known(what: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `VelocityError` for a name that is not known, with the nearest ones."""
-    known = list(known)
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known) or known
-            raise VelocityError(f"no {what} '{name}'; did you mean {' or '.join(near)}?")
 
 
 def _say(line: str) -> None:

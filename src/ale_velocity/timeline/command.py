@@ -6,6 +6,7 @@ import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ale_velocity import files
 from ale_velocity.errors import VelocityError
 from ale_velocity.timeline import index, manifest, refresh, writer
 
@@ -86,7 +87,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
     if names:
         print(refresh.diff(old, new, path))
         if not arguments.dry_run:
-            refresh.replace(path, new)
+            files.replace(path, new)
     done = "would append" if arguments.dry_run else "appended"
     print(f"{path}: {done} {len(names)} releases" if names else f"{path}: nothing to append")
     if names_to:

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-import os
 import re
-import shutil
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from ale_velocity.errors import VelocityError
+from ale_velocity.errors import VelocityError, require_known
 from ale_velocity.timeline import manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from ale_velocity.timeline.index import IndexRelease
 
@@ -46,11 +43,7 @@ class News:
 
 def choose(wanted: list[str], series: tuple[manifest.Series, ...]) -> list[manifest.Series]:
     """Return the series of these names, all if there are none; raise `VelocityError` for an unknown one."""
-    names = [one.name for one in series]
-    for name in wanted:
-        if name not in names:
-            near = difflib.get_close_matches(name, names) or names
-            raise VelocityError(f"no series '{name}'; did you mean {' or '.join(near)}?")
+    require_known("series", wanted, [one.name for one in series])
     return [one for one in series if not wanted or one.name in wanted]
 
 
@@ -130,17 +123,3 @@ def diff(old: str, new: str, path: Path) -> str:
     """Return the difference of two texts of a file, as in a patch."""
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), str(path), lineterm="")
     return "\n".join(lines)
-
-
-def replace(path: Path, text: str) -> None:
-    """Write a file so that a stop leaves either the old one or the new one; a link to it stays one."""
-    target = path.resolve()
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
-        shutil.copymode(target, temporary)
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
