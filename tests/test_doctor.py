@@ -194,6 +194,28 @@ def test_identity_is_what_comparable_results_share(tmp_path):
     assert facts.identity(before) != facts.identity(facts.gather(tmp_path, no_programs))
 
 
+@pytest.mark.parametrize(("visible", "asked"), [("1", ["--id=1"]), (None, [])])
+def test_only_gpus_that_cuda_shows_are_facts(tmp_path, monkeypatch, visible, asked):
+    """A scheduler gives a job some of a node's GPUs: the others are no part of what it measures on."""
+    commands = []
+
+    def run(command):
+        commands.append(command)
+        return nvidia_smi("0x0")(command)
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert len(facts.gather(tmp_path, run)["gpus"]) == 1
+    assert commands[0][3:] == asked
+
+
+def test_no_gpu_is_a_fact_where_cuda_shows_none(tmp_path, monkeypatch):
+    """An empty list of visible devices is a CPU run on a GPU machine."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert facts.gather(tmp_path, nvidia_smi("0x0"))["gpus"] == []
+
+
 def test_the_command_runs_here(tmp_path, capsys):
     """On the real machine: exit code 0, facts and findings in print and in JSON."""
     path = tmp_path / "doctor.json"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 ROOT = Path("/")
-# What two result sets must share to be comparable.
-IDENTITY = ("name", "cpu", "num_cpus", "usable_cpus", "gpus")
+# What two result sets must share to be comparable: what a cell can use, not what else a shared host has.
+IDENTITY = ("name", "cpu", "usable_cpus", "gpus")
 
 PROBE_SLICES = 10
 PROBE_ITERATIONS = 200_000  # some milliseconds of pure Python a slice
@@ -67,7 +67,7 @@ def gather(root: Path = ROOT, command: Callable[[list[str]], str | None] | None 
         "swap_used_mb": _megabytes(memory.get("SwapTotal"), memory.get("SwapFree")),
         "virtual_machine": _virtual_machine(root, cpuinfo),
         "steal_share": _steal_share(_text(root / "proc/stat") or ""),
-        "gpus": _gpus(run),
+        "gpus": _gpus(run, os.environ.get("CUDA_VISIBLE_DEVICES")),
         "gpu_processes": _gpu_processes(run),
     }
 
@@ -76,6 +76,12 @@ def identity(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the part of the facts that two comparable result sets share."""
     kept = {key: facts[key] for key in IDENTITY}
     return {**kept, "gpus": [gpu["name"] for gpu in facts["gpus"]]}
+
+
+def in_words(facts: dict[str, Any]) -> str:
+    """Return the hardware of an identity for people."""
+    known = identity(facts)
+    return ", ".join([known["cpu"], f"{known['usable_cpus']} usable CPUs", *known["gpus"]])
 
 
 def probe_speed(
@@ -125,10 +131,14 @@ def _steal_share(stat: str) -> float | None:
     return round(times[steal] / sum(times[: steal + 1]), 4) if len(times) > steal and any(times) else None
 
 
-def _gpus(run: Callable[[list[str]], str | None]) -> list[dict[str, Any]]:
+def _gpus(run: Callable[[list[str]], str | None], visible: str | None) -> list[dict[str, Any]]:
+    """Return the GPUs that CUDA shows to this process; without the variable it shows all."""
+    if visible == "":
+        return []
+    chosen = [f"--id={visible}"] if visible else []
     for reasons in GPU_REASON_FIELDS:
         fields = (*GPU_FIELDS, reasons)
-        text = run(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"])
+        text = run(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits", *chosen])
         if text is not None:
             return [_gpu(line.split(", ")) for line in text.strip().splitlines()]
     return []

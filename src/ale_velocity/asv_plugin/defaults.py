@@ -72,6 +72,7 @@ def with_reason(log_benchmark_result: Callable[..., None]) -> Callable[..., None
 REPLACED: dict[Point, Callable[[Any], Any]] = {
     Point("asv.machine:Machine.generate_machine_file", "f61cfe18abbb21c2"): machine.described_by_itself,
     Point("asv.machine:Machine.load", "5876ddd00d3dc108"): machine.remembered,
+    Point("asv.machine:Machine.save", "69a24156344cb5de"): machine.unchanged,
     Point("asv.results:Results.add_result", "dc928ee1fcc5d90b"): with_samples_and_saved,
     Point("asv.results:Results.load_data", "b0bd39991505fa01"): remembered,
     Point("asv.util:write_json", "8d9e867b4b6f0880"): whole_or_not_at_all,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asv.console import log
 from asv.machine import Machine
 
+from ale_velocity import facts
+from ale_velocity.asv_plugin import records
+from ale_velocity.asv_plugin.refusal import refuse
 from ale_velocity.settings import PREFIX
 
 if TYPE_CHECKING:
@@ -46,3 +50,23 @@ def remembered(load: Callable[..., Any]) -> Callable[..., Any]:
         return loaded
 
     return load_and_remember
+
+
+def unchanged(save: Callable[..., None]) -> Callable[..., None]:
+    """Return the replacement of `Machine.save`: results of one name are of one machine.
+
+    asv would write over the old description and go on, and the other hardware would look like another release's doing.
+    """
+
+    def check_and_save(self: Any, results_dir: str) -> None:
+        folder = Path(results_dir) / self.machine
+        now = facts.gather()
+        for before in records.read(folder / "machine.jsonl")[-1:]:
+            if facts.in_words(before) != facts.in_words(now):
+                refuse(
+                    f"the results in {folder} are of another machine ({facts.in_words(before)}) than this one "
+                    f"({facts.in_words(now)}): give this one a name of its own in {PREFIX}MACHINE"
+                )
+        save(self, results_dir)
+
+    return check_and_save

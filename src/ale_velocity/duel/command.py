@@ -54,7 +54,7 @@ def add_command(subparsers: Any) -> None:
     )
     parser.set_defaults(run=run)
     add = parser.add_argument
-    add("names", nargs=2, metavar=("A", "B"), help="the stack before, and the one after")
+    add("names", nargs=2, metavar="STACK", help="the stack A before, and the stack B after")
     add("--pairs", type=at_least_one, default=10, metavar="N", help="pairs of processes a cell (default: %(default)s)")
     add("--repeat", type=at_least_one, metavar="N", help="for A A: as many duels, and the rate of false verdicts")
     add("--measure", choices=tuple(report.UNITS), default="wall", help="what decides (default: %(default)s)")
