@@ -66,10 +66,13 @@ class DqnTrainingGraphed:
     n/a without CUDA; torch has one CPU thread. Outside the clock: opening the envs, captures, the first replay fill.
     """
 
-    params = (["step", "send_recv", "torch_ops", "double_buffer"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
+    params = (
+        ["step", "send_recv", "torch_ops", "double_buffer", "quarter_batches"],
+        [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    )
     param_names = ("loop", "num_envs")
     unit = "env-steps/s"
-    version = "2-6d71051c"
+    version = "3-6d71051c"
     timeout = 3600
 
     def setup(self, loop, num_envs):

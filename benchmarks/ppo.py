@@ -35,7 +35,7 @@ class PpoTrainingGraphed:
     params = (["step", "send_recv", "double_buffer"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
     param_names = ("loop", "num_envs")
     unit = "env-steps/s"
-    version = "2-6d71051c"
+    version = "3-6d71051c"
     timeout = 3600
 
     def setup(self, loop, num_envs):

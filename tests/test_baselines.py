@@ -30,7 +30,7 @@ def test_a_baseline_looks_like_the_vector_env(backend):
     """Shape, type, range, actions and rewards are those of ale-py's own after the same actions."""
     seen = {}
     for name in ("ale", backend):
-        with contextlib.closing(backends.open_envs(name, "whole", "pong", 2, 2)) as opened:
+        with contextlib.closing(backends.open_envs(name, "one_env", "pong", 2, 2)) as opened:
             opened.reset(seed=envs.SEED)
             for _ in range(30):
                 observations, rewards, terminated, truncated, info = opened.step(np.full(2, 2))
@@ -50,7 +50,7 @@ def test_a_baseline_looks_like_the_vector_env(backend):
 @pytest.mark.parametrize("loop", ["step", "send_recv"])
 def test_a_baseline_is_counted_like_the_vector_env(backend, loop):
     """Rows received, in the same loops under the same measurement."""
-    with contextlib.closing(backends.open_envs(backend, "whole", "pong", 2, 2)) as opened:
+    with contextlib.closing(backends.open_envs(backend, "one_env", "pong", 2, 2)) as opened:
         agent = FixedActions(2, 6)
         running = LOOPS[loop](opened, agent, envs.SEED)
         done = measure(running, agent, Protocol("tiny", reps=1, iterations=20, warmup=4), 2)
@@ -62,7 +62,7 @@ def test_a_baseline_is_counted_like_the_vector_env(backend, loop):
 @NEEDS_ENVPOOL
 def test_envpool_has_half_batches():
     """The async mode of EnvPool, in the loop that pairs by id."""
-    with contextlib.closing(backends.open_envs("envpool", "half_batches", "pong", 4, 2)) as opened:
+    with contextlib.closing(backends.open_envs("envpool", "one_env", "pong", 4, 2, batches=2)) as opened:
         running = LOOPS["half_batches"](opened, FixedActions(2, 6), envs.SEED)
         assert running.run(20) == 40
         running.close()
@@ -71,17 +71,17 @@ def test_envpool_has_half_batches():
 def test_gymnasium_has_no_half_batches():
     """Both of its vector envs answer with all envs at once."""
     with pytest.raises(NotAvailableError, match="no half batches"):
-        backends.open_envs("gymnasium_sync", "half_batches", "pong", 4, 2)
+        backends.open_envs("gymnasium_sync", "one_env", "pong", 4, 2, batches=2)
 
 
 def test_what_is_not_installed_is_not_available(monkeypatch):
     """The reason names the package."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(NotAvailableError, match="pip install opencv-python-headless"):
-        backends.open_envs("gymnasium_sync", "whole", "pong", 4, 2)
+        backends.open_envs("gymnasium_sync", "one_env", "pong", 4, 2)
     monkeypatch.setitem(sys.modules, "envpool", None)
     with pytest.raises(NotAvailableError, match="pip install envpool"):
-        backends.open_envs("envpool", "whole", "pong", 4, 2)
+        backends.open_envs("envpool", "one_env", "pong", 4, 2)
 
 
 @pytest.mark.parametrize(

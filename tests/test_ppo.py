@@ -55,7 +55,7 @@ def test_loss_by_hand():
     """
     entropy = (math.log(2) - 0.75 * math.log(0.75) - 0.25 * math.log(0.25)) / 2
     expected = -0.1 / (2 * math.sqrt(2)) - 0.01 * entropy + 0.5 * 1.25
-    actual = ppo.loss(
+    actual = ppo.objective(
         torch.tensor([[0.0, 0.0], [math.log(3), 0.0]]),
         torch.tensor([1.0, 2.0]),
         actions=torch.tensor([0, 0]),

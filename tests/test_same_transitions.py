@@ -25,7 +25,9 @@ def transitions(loop, num_envs=NUM_ENVS, env_steps=ENV_STEPS):
     """Run real envs for some env-steps and return each env's transitions."""
     kind = LOOPS[loop]
     agent = PairingAgent(num_envs)
-    with contextlib.closing(backends.open_envs("ale", kind.layout, "pong", num_envs, 2)) as opened:
+    with contextlib.closing(
+        backends.open_envs("ale", kind.layout, "pong", num_envs, 2, batches=kind.batches)
+    ) as opened:
         running = kind(opened, agent, envs.SEED)
         assert env_steps == running.run(env_steps * kind.batches // num_envs)
         running.close()
@@ -52,9 +54,10 @@ def test_ping_pong_gives_each_env_its_own_transitions(reference):
     Version(metadata.version("ale-py")) < Version("0.12"),
     reason="half batches of ale-py 0.11 end in a segmentation fault now and then, in a bare loop too",
 )
-def test_half_batches_give_each_env_its_own_transitions(reference):
+@pytest.mark.parametrize("loop", ["half_batches", "quarter_batches"])
+def test_part_batches_give_each_env_its_own_transitions(reference, loop):
     """An env's transitions are the blocking loop's, in order; the first few may fall before all envs were seen."""
-    for env_id, seen in transitions("half_batches").items():
+    for env_id, seen in transitions(loop).items():
         expected = reference[env_id]
         start = expected.index(seen[0])
         length = min(len(seen), len(expected) - start)
@@ -111,10 +114,11 @@ def test_every_row_received_is_an_env_step(autoreset, episodes):
     assert 2 * episodes == env.num_episodes
 
 
-def test_a_half_batch_loop_starts_only_after_all_envs_were_seen():
-    """After the reset of 16 envs in batches of 8, one batch is not all of them."""
-    checked = open_fake(LOOPS["half_batches"], 16)
-    LOOPS["half_batches"](checked, PairingAgent(16), seed=1)
+@pytest.mark.parametrize("loop", ["half_batches", "quarter_batches"])
+def test_a_part_batch_loop_starts_only_after_all_envs_were_seen(loop):
+    """After the reset of 16 envs in batches of 8 or 4, one batch is not all of them."""
+    checked = open_fake(LOOPS[loop], 16)
+    LOOPS[loop](checked, PairingAgent(16), seed=1)
     assert checked.received.all()
 
 

@@ -13,7 +13,7 @@ def run(root, *arguments):
     return subprocess.run([sys.executable, *arguments], cwd=root, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("script", ["fidelity.py", "gpu_check.py", "interference.py"])
+@pytest.mark.parametrize("script", ["fidelity.py", "gpu_check.py", "in_turn.py", "interference.py"])
 def test_a_script_says_what_it_does(root, script):
     """Nothing is measured by asking for help."""
     done = run(root, f"tools/{script}", "--help")

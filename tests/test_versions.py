@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 STORED = Path(__file__).with_name("measured_sources.json")
 SHARED = [
     *("measure.py", "cell.py", "envs.py", "backends.py", "checked.py"),
-    *("loops/step.py", "loops/send_recv.py", "loops/half_batches.py"),
+    *("loops/step.py", "loops/send_recv.py", "loops/part_batches.py"),
 ]
 TORCH_OPS = ["loops/torch_ops.py", "loops/torch_registration.py"]
 AGENT = ["agents/graphed.py", "agents/torch_agent.py", "agents/torch_device.py", "agents/nature.py"]

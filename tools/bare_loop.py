@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 CAPACITY, MINIBATCH, TRAIN_FREQ, GAMMA = 10_000, 32, 4, 0.99
 
 
+class Scaled(nn.Module):
+    """Pixels to [0, 1]: the workload has it inside the network, which is compiled as a module."""
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Divide."""
+        return pixels / 255
+
+
 class BareDqn:
     """Network, replay and update; kept between runs, so that it is compiled once."""
 
@@ -29,10 +37,10 @@ class BareDqn:
         self.device = device
         convolutions = [nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU(), nn.Conv2d(64, 64, 3, 1)]
         heads = [nn.ReLU(), nn.Flatten(), nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, 6)]
-        self.q = nn.Sequential(*convolutions, *heads).to(device)
+        self.q = nn.Sequential(Scaled(), *convolutions, *heads).to(device)
         self.target = copy.deepcopy(self.q)
         self.adam = torch.optim.Adam(self.q.parameters(), lr=1e-4)
-        self.policy = torch.compile(lambda pixels: self.q(pixels / 255), mode="reduce-overhead")
+        self.policy = torch.compile(self.q, mode="reduce-overhead")
         self.pixels = torch.empty((CAPACITY, 4, 84, 84), dtype=torch.uint8, device=device)
         self.next_pixels = torch.empty_like(self.pixels)
         self.actions = torch.empty(CAPACITY, dtype=torch.int64, device=device)
@@ -65,9 +73,9 @@ class BareDqn:
             return
         rows = torch.randint(self.size, (MINIBATCH,), device=self.device)
         with torch.no_grad():
-            best = self.target(self.next_pixels[rows] / 255).max(1).values
+            best = self.target(self.next_pixels[rows]).max(1).values
             wanted = self.rewards[rows] + GAMMA * (1 - self.ends[rows]) * best
-        values = self.q(self.pixels[rows] / 255).gather(1, self.actions[rows, None])[:, 0]
+        values = self.q(self.pixels[rows]).gather(1, self.actions[rows, None])[:, 0]
         loss = functional.smooth_l1_loss(values, wanted)
         self.adam.zero_grad(set_to_none=True)
         loss.backward()

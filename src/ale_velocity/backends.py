@@ -17,26 +17,26 @@ FIXED_SEED = 1
 NUM_PICTURES = 7  # a prime other than 2 and 5: no window of a protocol ends on the picture it began with
 
 
-def open_envs(backend: str, layout: str, game: str, num_envs: int, num_threads: int) -> CheckedEnvs | TwoEnvs:
+def open_envs(
+    backend: str, layout: str, game: str, num_envs: int, num_threads: int, *, batches: int = 1
+) -> CheckedEnvs | TwoEnvs:
     """Return the envs of a backend (see `BACKENDS`) in the layout that a loop asks for, checked.
 
-    `whole` answers with all envs at once, `half_batches` with half of them, `two_envs` are two that hold half
-    the envs, and half the threads, each. Raises `NotAvailableError` where that cannot be had.
+    `one_env` answers with all envs at once, or with one of so many `batches` of them; `two_envs` are two that hold
+    half the envs, and half the threads, each. Raises `NotAvailableError` where that cannot be had.
     """
     open_backend = BACKENDS[backend]
-    if layout == "whole":
-        return CheckedEnvs(open_backend(game, num_envs, num_threads, num_envs), num_envs, num_envs)
-    if num_envs % 2:
-        raise NotAvailableError(f"double buffering needs an even number of envs, not {num_envs}")
-    if backend == "ale":
+    batch_size, rest = divmod(num_envs, batches)
+    if rest:
+        raise NotAvailableError(f"{batches} batches need a number of envs that {batches} divides, not {num_envs}")
+    if backend == "ale" and batches > 1:
         envs.require_vector_env()
         envs.require_double_buffer()
-    half = num_envs // 2
-    if layout == "half_batches":
-        return CheckedEnvs(open_backend(game, num_envs, num_threads, half), num_envs, half)
-    return TwoEnvs(
-        *(CheckedEnvs(open_backend(game, half, max(1, num_threads // 2), half), half, half) for _ in range(2))
-    )
+    if layout == "one_env":
+        return CheckedEnvs(open_backend(game, num_envs, num_threads, batch_size), num_envs, batch_size)
+    threads = max(1, num_threads // 2)
+    halves = (CheckedEnvs(open_backend(game, batch_size, threads, batch_size), batch_size, batch_size) for _ in "12")
+    return TwoEnvs(*halves)
 
 
 class FixedEnvs:

@@ -35,7 +35,7 @@ def fingerprint(backend: str, game: str) -> str | None:
     if backend not in PLAYED:
         return None
     digest = hashlib.sha256()
-    opened: Any = backends.open_envs(PLAYED[backend], "whole", game, 1, 1)
+    opened: Any = backends.open_envs(PLAYED[backend], "one_env", game, 1, 1)
     with contextlib.closing(opened):
         observations, _ = opened.reset(seed=envs.SEED)
         digest.update(observations.astype(np.uint8).tobytes())

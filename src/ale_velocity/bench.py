@@ -29,6 +29,7 @@ CHART_NAMES = {
     "torch_ops": "torchOpsRaw",
     "double_buffer": "doubleBufferRaw",
     "half_batches": "halfBatchesRaw",
+    "quarter_batches": "quarterBatchesRaw",
     "ping_pong": "pingPongRaw",
 }
 REFERENCE_LOOPS = ["step", "send_recv"]

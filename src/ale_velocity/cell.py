@@ -162,7 +162,7 @@ def open_loop(cell: Cell, recorder: Recorder | None = None) -> Iterator[tuple[Lo
     kind = LOOPS[cell.loop]
     num_threads = envs.emulator_threads(cell.num_envs, cell.num_threads)
     with contextlib.closing(
-        backends.open_envs(cell.backend, kind.layout, cell.game, cell.num_envs, num_threads)
+        backends.open_envs(cell.backend, kind.layout, cell.game, cell.num_envs, num_threads, batches=kind.batches)
     ) as opened:
         agent = make_agent(
             cell.agent,

@@ -167,7 +167,7 @@ class DqnAgent(TorchAgent):
             self.last_loss = self.update(*self.replay.sample(self.batch_size))
             self.num_updates += 1
 
-    def update(
+    def loss(
         self,
         observations: torch.Tensor,
         actions: torch.Tensor,
@@ -175,12 +175,16 @@ class DqnAgent(TorchAgent):
         dones: torch.Tensor,
         next_observations: torch.Tensor,
     ) -> torch.Tensor:
-        """Take one Adam step on a minibatch and return its loss, still on the device."""
+        """Return the smooth L1 loss of a minibatch against the target network's values."""
         with torch.no_grad():
             best_next = self.target(next_observations).max(dim=1).values
             targets = rewards + GAMMA * (1 - dones) * best_next
         values = self.network(observations).gather(1, actions.unsqueeze(1)).squeeze(1)
-        loss = functional.smooth_l1_loss(values, targets)
+        return functional.smooth_l1_loss(values, targets)
+
+    def update(self, *minibatch: torch.Tensor) -> torch.Tensor:
+        """Take one Adam step on a minibatch, the columns of `loss`, and return its loss, still on the device."""
+        loss = self._loss(*minibatch)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()

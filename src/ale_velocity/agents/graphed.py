@@ -1,8 +1,8 @@
 """The agents with the learner `graphed`: the eager agents' mathematics, replayed as CUDA graphs.
 
-What it leaves out is launch overhead, allocation and waiting: acting, storing and updating are one launch each, batches
-cross the bus through one preallocated pinned buffer each way, the host waits for the actions alone, and minibatches
-are drawn on the device.
+What it leaves out is launch overhead, allocation and waiting: acting, storing and updating are one launch each, of
+kernels that torch.compile fused; batches cross the bus through one preallocated pinned buffer each way, the host waits
+for the actions alone, and minibatches are drawn on the device.
 
 All work is on one stream, in order, and between any two calls of `to_device`, or of `store`, a loop waits for
 actions that were computed after the first: that is what makes it safe to fill a pinned buffer again.
@@ -65,7 +65,9 @@ class GraphedAgent(TorchAgent):
     """Acting, and the way of batches between host and device, for any agent that can `decide`."""
 
     def prepare(self) -> None:
-        """Allocate all buffers."""
+        """Allocate all buffers, and have what is computed on batches compiled; both are of fixed shapes."""
+        self._compiled_decide = torch.compile(self.decide, dynamic=False)
+        self._loss = torch.compile(self.loss, dynamic=False)
         self._graphs: list[Graph] = []
         self._graphs_by_memory: dict[tuple[Any, ...], Graph] = {}
         self._host_observations = pinned((self.num_rows, *OBSERVATION_SHAPE), torch.uint8)
@@ -118,7 +120,7 @@ class GraphedAgent(TorchAgent):
 
     def _act(self, observations: torch.Tensor) -> Any:
         with torch.no_grad():
-            decision = self.decide(observations)
+            decision = self._compiled_decide(observations)
         actions = decision.actions if isinstance(decision, ppo.Decision) else decision
         self._host_actions.copy_(actions, non_blocking=True)
         return decision
@@ -167,8 +169,8 @@ class GraphedAgent(TorchAgent):
 
     @property
     def num_compiled(self) -> int:
-        """Graphs captured so far."""
-        return len(self._graphs)
+        """Graphs compiled and captured so far."""
+        return super().num_compiled + len(self._graphs)
 
     def facts(self) -> dict[str, Any]:
         """Return the agent's facts with the learner."""

@@ -107,7 +107,7 @@ def advantages(
     return estimates
 
 
-def loss(
+def objective(
     logits: torch.Tensor,
     values: torch.Tensor,
     *,
@@ -216,7 +216,7 @@ class PpoAgent(TorchAgent):
         _, last_values = self.network(self._newest)
         return advantages(rollout.rewards, rollout.dones, rollout.values, rollout.env_ids, last_values)
 
-    def update(
+    def loss(
         self,
         observations: torch.Tensor,
         actions: torch.Tensor,
@@ -224,16 +224,18 @@ class PpoAgent(TorchAgent):
         estimates: torch.Tensor,
         returns: torch.Tensor,
     ) -> torch.Tensor:
-        """Take one Adam step on a minibatch and return its loss, still on the device."""
+        """Return the objective of a minibatch."""
         logits, values = self.network(observations)
-        minibatch_loss = loss(
-            logits, values, actions=actions, old_log_probs=log_probs, estimates=estimates, returns=returns
-        )
+        return objective(logits, values, actions=actions, old_log_probs=log_probs, estimates=estimates, returns=returns)
+
+    def update(self, *minibatch: torch.Tensor) -> torch.Tensor:
+        """Take one Adam step on a minibatch, the columns of `loss`, and return its loss, still on the device."""
+        loss = self._loss(*minibatch)
         self.optimizer.zero_grad(set_to_none=True)
-        minibatch_loss.backward()
+        loss.backward()
         nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRADIENT_NORM)
         self.optimizer.step()
-        return minibatch_loss.detach()
+        return loss.detach()
 
     @property
     def updates_per_env_step(self) -> float:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import abc
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from ale_velocity.agents import torch_device
 from ale_velocity.errors import VelocityError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SEED = 1
 
@@ -23,6 +26,8 @@ class TorchAgent(abc.ABC):
 
     rollout = 1
     optimizer: torch.optim.Optimizer
+    loss: Callable[..., torch.Tensor]
+    """Of a minibatch, whose columns are the arguments."""
 
     def __init__(self, network: nn.Module, device: torch.device, num_envs: int, num_rows: int) -> None:
         self.device = device
@@ -32,6 +37,7 @@ class TorchAgent(abc.ABC):
         self.num_updates = 0
         self.last_loss: torch.Tensor | None = None
         self._initial = copy.deepcopy(self.network.state_dict())
+        self._loss = self.loss  # or a compiled form of it
         self._held: tuple[torch.Tensor, ...] = ()
 
     def to_device(self, observations: Any) -> torch.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ale_velocity.loops.half_batches import HalfBatchLoop
+from ale_velocity.loops.part_batches import HalfBatchLoop, QuarterBatchLoop
 from ale_velocity.loops.ping_pong import PingPongLoop
 from ale_velocity.loops.send_recv import SendRecvLoop
 from ale_velocity.loops.step import StepLoop
@@ -18,7 +18,7 @@ class Loop(Protocol):
     """A loop is reset when made; `run` then continues where the last call ended."""
 
     layout: str
-    """How its envs are opened: see `backends.open_envs`."""
+    """`one_env`, or `two_envs` that hold half of the envs each."""
 
     batches: int
     """Iterations of a round, in which every env advances once: an iteration receives `num_envs / batches` rows."""
@@ -50,5 +50,6 @@ LOOPS: dict[str, type[Loop]] = {
     "torch_ops": TorchOpsLoop,
     "double_buffer": DOUBLE_BUFFER,
     "half_batches": HalfBatchLoop,
+    "quarter_batches": QuarterBatchLoop,
     "ping_pong": PingPongLoop,
 }

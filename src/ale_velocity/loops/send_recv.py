@@ -16,7 +16,7 @@ class SendRecvLoop:
     the blocking loop would have made first: it is one update behind.
     """
 
-    layout = "whole"
+    layout = "one_env"
     batches = 1
 
     def __init__(self, envs: Any, agent: Agent, seed: int) -> None:

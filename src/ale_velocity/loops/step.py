@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class StepLoop:
     """Infer, `envs.step(actions)`, store, learn."""
 
-    layout = "whole"
+    layout = "one_env"
     batches = 1
 
     def __init__(self, envs: Any, agent: Agent, seed: int) -> None:

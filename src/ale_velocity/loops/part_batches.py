@@ -1,4 +1,4 @@
-"""Double buffering with half batches of one vector env."""
+"""Batches of a part of one vector env's envs: some are answered while the others are emulated."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PATIENCE = 64  # batches within which every env must have returned: queues are f
 
 
 class HalfBatchLoop:
-    """Receive whichever half of the envs is ready first, answer it, learn while the emulator steps the other half.
+    """Double buffering: receive whichever half of the envs is ready first, answer it, learn while the other is stepped.
 
     A batch holds any envs in any order, so each row is paired with its env's previous observation and action
     by id. Actions go to the envs of the last batch: always one send before the next receive. The agent's
-    schedule counts rounds of two batches, so that a loop has as many updates an env-step as any other.
+    schedule counts rounds of all batches, so that a loop has as many updates an env-step as any other.
     """
 
-    layout = "half_batches"
+    layout = "one_env"
     batches = 2
 
     def __init__(self, envs: Any, agent: Agent, seed: int) -> None:
@@ -40,7 +40,7 @@ class HalfBatchLoop:
         raise VelocityError(f"envs {missing} did not return from their reset within {MAX_FIRST_BATCHES} batches")
 
     def run(self, num_iterations: int) -> int:
-        """Run iterations of half a batch each and return the rows received."""
+        """Run iterations of one batch each and return the rows received."""
         envs, agent = self.envs, self.agent
         received_before = envs.received.copy()
         num_rows = 0
@@ -52,8 +52,9 @@ class HalfBatchLoop:
             env_ids = info["env_id"]
             observations, actions = agent.exchange(env_ids, next_observations, next_actions)
             agent.store(observations, actions, rewards, terminated, next_observations, env_ids=env_ids)
-            if iteration % 2 == 1:
-                agent.learn(iteration // 2)
+            number, batch = divmod(iteration, self.batches)
+            if batch == self.batches - 1:
+                agent.learn(number)
             num_rows += len(rewards)
             self.observations = next_observations
         if num_iterations >= PATIENCE:
@@ -64,3 +65,12 @@ class HalfBatchLoop:
         """Receive what was sent last."""
         for _ in range(self.batches):
             self.envs.recv()
+
+
+class QuarterBatchLoop(HalfBatchLoop):
+    """The same with quarters: an env waits for fewer others, and for a smaller batch's actions; there are more batches.
+
+    What it gains where envs are few, and each batch's way to its actions and back is long beside an env's step.
+    """
+
+    batches = 4

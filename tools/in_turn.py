@@ -1,0 +1,124 @@
+"""How do loops compare, when windows of one and the other alternate in one process?
+
+    python tools/in_turn.py dqn:step dqn:send_recv                                  what async adds to DQN
+    python tools/in_turn.py --counts 16 emulator:half_batches dqn:half_batches:graphed      how far from the limit
+    python tools/in_turn.py --counts 2 --tiny emulator:step dqn:step                a smoke test
+
+A cell is AGENT:LOOP or AGENT:LOOP:LEARNER. All stand side by side in one process, and each round takes a window of
+every cell, back and forth, so that what disturbs the machine disturbs all; ratios are those of a round, to the first
+cell. What differs between processes is not in the intervals: run it again for that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ale_velocity.agents import AGENTS, LEARNERS
+from ale_velocity.cell import Cell, open_loop, write_json
+from ale_velocity.errors import VelocityError
+from ale_velocity.loops import LOOPS
+from ale_velocity.measure import Protocol, time_window, warm_up
+from ale_velocity.stats import compare_pairs, mean_interval
+
+if TYPE_CHECKING:
+    from ale_velocity.agents import Agent
+    from ale_velocity.loops import Loop
+
+WARM_UP = 64
+ENV_STEPS = 8000  # of a window: about half a second on an H200 with 16 cores
+MOST_ROUNDS = 500
+
+
+def main() -> int:
+    """Measure each count, and print the rates and ratios."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cells", nargs="+", metavar="AGENT:LOOP[:LEARNER]", help="the first is what others are held to")
+    parser.add_argument("--counts", nargs="+", type=int, default=[16, 64], metavar="N", help="env counts")
+    parser.add_argument("--windows", type=int, default=12, metavar="N", help="of each cell (default: %(default)s)")
+    parser.add_argument("--env-steps", type=int, default=ENV_STEPS, metavar="N", help="of a window, about")
+    parser.add_argument("--tiny", action="store_true", help="a few env-steps")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep all windows")
+    arguments = parser.parse_args()
+    results = []
+    for num_envs in arguments.counts:
+        windows, env_steps = (2, 8 * num_envs) if arguments.tiny else (arguments.windows, arguments.env_steps)
+        rates = measured([cell(name, num_envs) for name in arguments.cells], windows, env_steps)
+        results.append({"num_envs": num_envs, "rates": dict(zip(arguments.cells, rates, strict=True))})
+        print("\n".join(rows(results[-1])), flush=True)
+        if arguments.json:
+            write_json(arguments.json, results)
+    return 0
+
+
+def cell(name: str, num_envs: int) -> Cell:
+    """Return the cell that AGENT:LOOP[:LEARNER] names."""
+    agent, loop, learner = (*name.split(":"), "eager")[:3] if ":" in name else (name, "", "eager")
+    for kind, given, known in (("agent", agent, AGENTS), ("loop", loop, LOOPS), ("learner", learner, LEARNERS)):
+        if given not in known:
+            raise SystemExit(f"in_turn.py: {name!r} names no {kind} of {', '.join(known)}: give AGENT:LOOP[:LEARNER]")
+    return Cell(agent, loop, num_envs, Protocol("in turn", reps=1, iterations=1, warmup=WARM_UP), learner=learner)
+
+
+def measured(cells: list[Cell], windows: int, env_steps: int) -> list[list[float]]:
+    """Open all cells, and return the env-steps/s of each one's windows."""
+    rates: list[list[float]] = [[] for _ in cells]
+    with contextlib.ExitStack() as stack:
+        opened = [ready(one, stack) for one in cells]
+        for number in range(windows):
+            turn = range(len(cells))
+            for place in turn if number % 2 == 0 else reversed(turn):
+                loop, agent = opened[place]
+                rates[place].append(window(loop, agent, cells[place].num_envs, env_steps))
+        for loop, _ in opened:
+            loop.close()
+    return rates
+
+
+def ready(one: Cell, stack: contextlib.ExitStack) -> tuple[Loop, Agent]:
+    """Open and warm up a cell."""
+    if one.agent != "emulator":
+        import torch
+
+        torch._dynamo.reset()  # noqa: SLF001 (a second shape in one process would be compiled for all sizes)
+    loop, agent, _ = stack.enter_context(open_loop(one))
+    warm_up(loop, agent, in_rollouts(WARM_UP, agent) * loop.batches)
+    return loop, agent
+
+
+def window(loop: Loop, agent: Agent, num_envs: int, env_steps: int) -> float:
+    """Run a window of whole rollouts and return its env-steps/s."""
+    rounds = in_rollouts(min(math.ceil(env_steps / num_envs), MOST_ROUNDS), agent)
+    timed = time_window(loop.run, rounds * loop.batches, drain=agent.drain, clock=time.perf_counter)
+    return round(timed.env_steps_per_second, 1)
+
+
+def in_rollouts(rounds: int, agent: Agent) -> int:
+    """Return at least so many rounds: whole rollouts of an agent that learns from them."""
+    return math.ceil(rounds / agent.rollout) * agent.rollout
+
+
+def rows(result: dict[str, Any]) -> list[str]:
+    """Return one line a cell: its rate, and its ratio to the first."""
+    names = list(result["rates"])
+    lines = []
+    for name, rates in result["rates"].items():
+        rate = mean_interval(rates)
+        line = f"n={result['num_envs']:<4} {name:<28} {rate.mean:>8,.0f} ± {rate.half_width:>6,.0f} env-steps/s"
+        if name != names[0]:
+            ratio = compare_pairs(result["rates"][names[0]], rates)
+            line += f"  {ratio.ratio:.3f} of {names[0]} (95% interval {ratio.low:.3f} to {ratio.high:.3f})"
+        lines.append(line)
+    return lines
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except VelocityError as error:
+        sys.exit(f"in_turn.py: {error}")
