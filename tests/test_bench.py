@@ -156,8 +156,9 @@ def test_a_crash_of_a_cell_is_named(monkeypatch, capsys):
     assert "[1/1] emulator step n=1: failed: the process ended with code 1" in capsys.readouterr().err
 
 
-def test_ctrl_c_keeps_what_was_measured(tmp_path):
-    """An interrupted run exits with 130, with the finished cells in the file and no process left behind."""
+@pytest.mark.parametrize(("stop", "signum"), [(os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)])
+def test_a_stop_keeps_what_was_measured(tmp_path, stop, signum):
+    """Ctrl-C, or a scheduler's signal to the command alone: 130, the finished cells in the file, no process left."""
     kept = tmp_path / "windows.json"
     options = ["--agent", "emulator", "--counts", "1", "--reps", "2", "--bench-steps", "100", "--warmup", "8"]
     command = [sys.executable, "-m", "ale_velocity.cli", "bench", *options, "--counts", "1", "2", "4", "8", "16"]
@@ -165,7 +166,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path):
         while not kept.exists():
             assert process.poll() is None
             time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGINT)
+        stop(process.pid, signum)
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     assert b"interrupted" in stderr

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from ale_velocity import bench, doctor, export, wheelhouse
+from ale_velocity import bench, doctor, export, interrupt, wheelhouse
 from ale_velocity.duel import command as duel
 from ale_velocity.errors import EXIT_ERROR, EXIT_INTERRUPTED, VelocityError
 from ale_velocity.sweep import command as sweep
@@ -33,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; every error is one message on stderr and exit code 2."""
     arguments = make_parser().parse_args(argv)
     try:
-        return arguments.run(arguments)
+        with interrupt.like_ctrl_c():
+            return arguments.run(arguments)
     except VelocityError as error:
         print(f"ale-velocity: {error}", file=sys.stderr)
         return EXIT_ERROR

@@ -8,16 +8,16 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ale_velocity.interrupt import held_back
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 ASV = (sys.executable, "-m", "asv")
 # What asv gets to save and to end its cell, before a stronger signal.
 GRACE_S = 10
-# What stops a sweep: Ctrl-C, which a shell makes its background jobs ignore, schedulers, and closed terminals.
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(arguments: Sequence[str], seconds: float | None, say: Callable[[str], None]) -> int | None:
@@ -27,7 +27,7 @@ def run(arguments: Sequence[str], seconds: float | None, say: Callable[[str], No
     benchmark has. An exception while it runs, Ctrl-C above all, interrupts it first.
     """
     timed_out = threading.Event()
-    with _held_back() as signals:
+    with held_back() as signals:
         process = subprocess.Popen(
             [*ASV, *arguments],
             stdout=subprocess.PIPE,
@@ -75,32 +75,3 @@ def _stop(process: subprocess.Popen[str]) -> None:
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def _held_back() -> Iterator[list[int]]:
-    """Keep back the signals that stop a sweep, and yield those that came: a child would be lost that is just born."""
-    came: list[int] = []
-    with _handled(lambda signum, _frame: came.append(signum)):
-        yield came
-
-
-@contextlib.contextmanager
-def stopped_like_ctrl_c() -> Iterator[None]:
-    """Take the signals that end a job for Ctrl-C, so that asv does not outlive the sweep."""
-
-    def interrupt(_signum: int, _frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    with _handled(interrupt):
-        yield
-
-
-@contextlib.contextmanager
-def _handled(handler: Callable[[int, Any], None]) -> Iterator[None]:
-    before = {signum: signal.signal(signum, handler) for signum in STOPPING}
-    try:
-        yield
-    finally:
-        for signum, earlier in before.items():
-            signal.signal(signum, earlier)

@@ -93,8 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         sweep.list_left()
         return 0
-    with asv_process.stopped_like_ctrl_c():
-        return sweep.fill()
+    return sweep.fill()
 
 
 class Sweep:
