@@ -4,21 +4,23 @@
     python tools/interference.py --counts 2 --tiny              a smoke test, on any machine
 
 In the loop `step` nothing overlaps, so it should take the emulator's time plus the learner's. What it takes more
-is interference. Each suspect is taken away alone, in a fresh process: torch's threads, their spinning, one of the
-emulator's threads, the memory allocator that returns pages to the system after each batch, and the wait that spins
-for the device. The suspect whose absence brings the loss down is guilty.
-
-One suspect cannot be taken away: in the loop each side rests while the other works, and wakes up late and cold. So
-both are measured alone a second time, with rests as long as the other's iteration, which do not count.
+is interference. The loop and both sides stand in one process, and their windows take turns: a side that is measured
+by itself for long finds warm caches, awake threads and higher clocks than the loop leaves it. Each suspect is taken
+away alone, in a fresh process: torch's threads, their spinning, one of the emulator's threads, the memory allocator
+that returns pages to the system, and the wait that spins for the device. The suspect whose absence brings the loss
+down is guilty. Beside the loss stands what each part of an iteration takes in the loop and in its side alone, and how
+many fresh pages an env-step touches.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import dataclasses
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,23 +28,21 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ale_velocity import envs
 from ale_velocity.agents import LEARNERS
-from ale_velocity.breakdown import Recorder
+from ale_velocity.breakdown import Recorder, phases
 from ale_velocity.cell import Cell, open_loop, write_json
 from ale_velocity.errors import VelocityError
 from ale_velocity.measure import Protocol, warm_up
-from ale_velocity.overlap import run_overlap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from ale_velocity.stats import mean_interval
 
 GIGABYTE = 1 << 30
+WAITED = "wait for emulator"  # the phase that is the emulator's
 BLOCKING_SYNC = 4  # CU_CTX_SCHED_BLOCKING_SYNC of the CUDA driver
-PROTOCOL = Protocol("interference", reps=5, iterations=150, warmup=32)
-TINY_PROTOCOL = Protocol("interference", reps=1, iterations=8, warmup=4)
+PROTOCOL = Protocol("interference", reps=8, iterations=150, warmup=32)
+TINY_PROTOCOL = Protocol("interference", reps=2, iterations=8, warmup=4)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def main() -> int:
         for name in arguments.variants:
             result = in_process(name, num_envs, arguments)
             results.append(result)
-            print(row(result), flush=True)
+            print("\n".join(rows(result)), flush=True)
             if arguments.json:
                 write_json(arguments.json, results)
     return 0
@@ -120,80 +120,69 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
     variant = VARIANTS[name]
     if variant.blocking_sync and not arguments.tiny:
         sleep_in_synchronise()
-    cell = Cell(
+    protocol = TINY_PROTOCOL if arguments.tiny else PROTOCOL
+    loop = Cell(
         "dqn",
         "step",
         num_envs,
-        TINY_PROTOCOL if arguments.tiny else PROTOCOL,
+        protocol,
         learner=arguments.learner,
         device="cpu" if arguments.tiny else "auto",
         torch_threads=variant.torch_threads,
         num_threads=max(1, envs.emulator_threads(num_envs) - variant.spare_cpus),
     )
-    overlap = run_overlap(cell)
-    median = {part: statistics.median(getattr(overlap, part).samples) for part in ("emulator", "learner", "loop")}
-    iteration_s = {part: num_envs / rate for part, rate in median.items()}
-    rested = {
-        "emulator": rested_emulator(cell, iteration_s["learner"]),
-        "learner": rested_learner(cell, iteration_s["emulator"]),
+    cells = {
+        "loop": loop,
+        "learner": dataclasses.replace(loop, backend="fixed"),
+        "emulator": dataclasses.replace(loop, agent="emulator", learner="eager"),
     }
+    with contextlib.ExitStack() as stack:
+        sides = {side: Side(cell, stack) for side, cell in cells.items()}
+        for number in range(protocol.reps):
+            for side in sides if number % 2 == 0 else reversed(sides):
+                sides[side].run_window(protocol.iterations)
+    iterations_ms = {side: [window["iteration"] for window in one.windows] for side, one in sides.items()}
     return {
         "variant": name,
         "num_envs": num_envs,
-        "env_steps_per_second": {name: round(rate, 1) for name, rate in median.items()},
-        "rested": {name: round(rate, 1) for name, rate in rested.items()},
-        "lost_percent": lost(median["loop"], median),
-        "lost_percent_by_rested": lost(median["loop"], rested),
-        "overlap": overlap.to_json(),
+        "threads": {"emulator": sides["loop"].num_threads, "torch": sides["loop"].torch_threads},
+        "iterations_ms": iterations_ms,
+        "phases_ms": {side: one.median_phases() for side, one in sides.items()},
+        "fresh_pages_an_env_step": round(statistics.median(sides["loop"].fresh_pages) / num_envs, 3),
+        "lost_percent": [
+            round(100 * (1 - (emulator + learner) / whole), 1)
+            for whole, learner, emulator in zip(*iterations_ms.values(), strict=True)
+        ],
     }
 
 
-def lost(loop: float, alone: dict[str, float]) -> float:
-    """Return the percent by which a loop is slower than its two sides alone, one after the other."""
-    return round(100 * (1 - loop * (1 / alone["emulator"] + 1 / alone["learner"])), 1)
+class Side:
+    """The loop, or one side of it alone: open, warm, and timed in windows."""
 
+    def __init__(self, cell: Cell, stack: contextlib.ExitStack) -> None:
+        self._recorder = Recorder()
+        self._loop, self._agent, self.num_threads = stack.enter_context(open_loop(cell, self._recorder))
+        self.torch_threads = self._agent.facts().get("torch_threads")
+        self.windows: list[dict[str, float]] = []
+        self.fresh_pages: list[float] = []
+        warm_up(self._loop, self._agent, cell.protocol.warmup)
 
-def rested_emulator(cell: Cell, rest_s: float) -> float:
-    """Return env-steps/s of the emulator alone, which rests after each step while this thread spins like a learner."""
-    return rested(dataclasses.replace(cell, agent="emulator"), lambda: spin(rest_s), "learn")
+    def run_window(self, iterations: int) -> None:
+        """Keep the milliseconds of an iteration, whole and by its phases, and the pages it touched first."""
+        self._agent.drain()
+        self._recorder.spans.clear()
+        pages, started = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, time.perf_counter()
+        self._loop.run(iterations)
+        self._agent.drain()
+        elapsed_s = time.perf_counter() - started
+        self.fresh_pages.append((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - pages) / iterations)
+        parts = phases(self._recorder.spans, elapsed_s, iterations)
+        self.windows.append({"iteration": 1000 * elapsed_s / iterations, **parts})
 
-
-def rested_learner(cell: Cell, rest_s: float) -> float:
-    """Return env-steps/s of the learner alone that sleeps in each step, as it does while it waits for the emulator."""
-    return rested(dataclasses.replace(cell, backend="fixed"), lambda: time.sleep(rest_s), "step")
-
-
-def rested(cell: Cell, rest: Callable[[], None], where: str) -> float:
-    """Run a cell's windows with a rest in each call of the agent's `learn` or the envs' `step`.
-
-    Return the median of rows over seconds without the rests.
-    """
-    recorder = Recorder()
-    timed_rest = recorder.timed("rest", rest)
-    rates = []
-    with open_loop(cell, recorder) as (loop, agent, _):
-        resting = loop.agent if where == "learn" else loop.envs
-        method = getattr(resting, where)
-        setattr(resting, where, lambda argument: (timed_rest(), method(argument))[1])
-        warm_up(loop, agent, cell.protocol.warmup)
-        for _ in range(cell.protocol.reps):
-            agent.drain()
-            recorder.spans.clear()
-            started = time.perf_counter()
-            rows = loop.run(cell.protocol.window_iterations(cell.num_envs))
-            agent.drain()
-            elapsed_s = time.perf_counter() - started
-            rested_s = sum(span.end_s - span.start_s for span in recorder.spans if span.name == "rest")
-            rates.append(rows / (elapsed_s - rested_s))
-        loop.close()
-    return statistics.median(rates)
-
-
-def spin(seconds: float) -> None:
-    """Keep this thread busy."""
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
+    def median_phases(self) -> dict[str, float]:
+        """Return each phase's milliseconds an iteration in the median window."""
+        names = [name for name in self.windows[0] if name != "iteration"]
+        return {name: round(statistics.median(window[name] for window in self.windows), 3) for name in names}
 
 
 def sleep_in_synchronise() -> None:
@@ -204,17 +193,22 @@ def sleep_in_synchronise() -> None:
             raise VelocityError(f"the CUDA driver refused the scheduling flag with error {code}")
 
 
-def row(result: dict[str, Any]) -> str:
-    """One line: the rates of median windows, and what the loop lost against one after the other."""
-    rates, rested_rates = result["env_steps_per_second"], result["rested"]
-    facts = result["overlap"]["loop"]["facts"]
-    threads = f"threads {facts['num_threads']}+{facts['torch_threads']}"
-    sides = "  ".join(f"{side} {rates[side]:>8,.0f} (rested {rested_rates[side]:>8,.0f})" for side in rested_rates)
-    return (
-        f"n={result['num_envs']:<4} {threads:<14} {sides}  loop {rates['loop']:>8,.0f}  "
-        f"lost {result['lost_percent']:>5}% (against rested {result['lost_percent_by_rested']:>5}%)  "
-        f"{VARIANTS[result['variant']].suspect}"
-    )
+def rows(result: dict[str, Any]) -> list[str]:
+    """Return what the loop lost against one after the other, and each phase in the loop and in its side alone."""
+    median = {side: statistics.median(values) for side, values in result["iterations_ms"].items()}
+    threads = "threads {emulator}+{torch}".format(**result["threads"])
+    lost = mean_interval(result["lost_percent"])
+    alone = result["phases_ms"]
+    parts = [
+        f"{name} {alone['emulator' if name == WAITED else 'learner'].get(name, 0):.3f} -> {in_loop:.3f}"
+        for name, in_loop in alone["loop"].items()
+    ]
+    sides = f"emulator {median['emulator']:.3f} + learner {median['learner']:.3f}, loop {median['loop']:.3f} ms"
+    percent = f"{lost.mean:.1f} ± {lost.half_width:.1f}%"
+    return [
+        f"n={result['num_envs']:<4} {threads:<14} {sides}: lost {percent}  {VARIANTS[result['variant']].suspect}",
+        f"       {', '.join(parts)}; {result['fresh_pages_an_env_step']} fresh pages an env-step",
+    ]
 
 
 if __name__ == "__main__":
