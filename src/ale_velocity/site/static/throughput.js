@@ -20,7 +20,7 @@ const FILE_PICKERS = [
 const ALWAYS_SHOWN = ["benchmark", "game", "series", "machine", "protocol", "release"];
 
 // Okabe and Ito's colours, which colour-blind readers can tell apart; their green and red are left to verdicts.
-const LOOP_COLOURS = { step: "#0072b2", send_recv: "#e69f00", torch_ops: "#cc79a7", double_buffer: "#56b4e9" };
+const LOOP_COLOURS = { step: "#0072b2", send_recv: "#e69f00", torch_ops: "#cc79a7", double_buffer: "#56b4e9", quarter_batches: "#009e73" };
 const DARK_LOOP_COLOURS = { ...LOOP_COLOURS, step: "#4a9fe0" };
 const OTHER_COLOURS = ["#8c8c8c", "#b0a000", "#7f6fd0", "#a05a2c"];
 const SYMBOLS = ["circle", "square", "diamond", "cross", "x", "star", "hexagon"];
