@@ -7,7 +7,10 @@ class EmulatorOnly:
     Actions come from a fixed table and are sent as fast as they are taken. Outside the clock: opening the envs.
     """
 
-    params = (["step", "send_recv", "torch_ops", "half_batches", "ping_pong"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
+    params = (
+        ["step", "send_recv", "torch_ops", "half_batches", "ping_pong", "quarter_batches"],
+        [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    )
     param_names = ("loop", "num_envs")
     unit = "env-steps/s"
     version = "1-6d71051c"

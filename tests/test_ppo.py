@@ -12,8 +12,8 @@ from ale_velocity.loops import LOOPS
 from ale_velocity.measure import Protocol, measure
 from test_same_transitions import open_fake
 
-NUM_ENVS = 2
-PPO_LOOPS = ["step", "send_recv", "half_batches", "ping_pong"]
+NUM_ENVS = 4
+PPO_LOOPS = ["step", "send_recv", "half_batches", "quarter_batches", "ping_pong"]
 
 
 def column(*values):
