@@ -312,6 +312,18 @@ def test_a_phone_needs_no_sideways_scrolling(browser, tree, scheme):
         browser.view(1280, "light")
 
 
+def test_a_long_option_widens_no_picker(browser):
+    """Names of benchmarks are long; the next picker must stay in sight."""
+    browser.get("throughput.html")
+    script = """
+      const picker = document.querySelector("#pickers select");
+      picker.append(new Option("Emulator only, env steps per cpu second, and more"));
+      return [picker.offsetWidth, picker.parentElement.clientWidth];
+    """
+    width, room = browser.driver.execute_script(script)
+    assert 0 < width <= room
+
+
 def test_the_keyboard_reaches_and_moves_the_pickers(browser):
     """Arrow keys change a picker, which keeps the focus although the charts are drawn anew."""
     browser.get("throughput.html#machine=vm&series=torch")
