@@ -10,8 +10,8 @@ from ale_velocity import interrupt
 
 @pytest.fixture(params=interrupt.STOPPING)
 def signum(request):
-    """Each of them, put back to what it was."""
-    before = signal.getsignal(request.param)
+    """Each of them, as a shell leaves it to a program, and put back to what it was, which nohup may have changed."""
+    before = signal.signal(request.param, signal.SIG_DFL)
     yield request.param
     signal.signal(request.param, before)
 

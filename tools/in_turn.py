@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from ale_velocity.agents import AGENTS, LEARNERS
 from ale_velocity.cell import Cell, open_loop, write_json
 from ale_velocity.errors import VelocityError
@@ -67,6 +69,8 @@ def cell(name: str, num_envs: int) -> Cell:
 
 def measured(cells: list[Cell], windows: int, env_steps: int) -> list[list[float]]:
     """Open all cells, and return the env-steps/s of each one's windows."""
+    # A cell in a process of its own has one shape and is compiled for it; here the second would be for all sizes.
+    torch._dynamo.config.automatic_dynamic_shapes = False  # noqa: SLF001 (no public name)
     rates: list[list[float]] = [[] for _ in cells]
     with contextlib.ExitStack() as stack:
         opened = [ready(one, stack) for one in cells]
@@ -82,10 +86,6 @@ def measured(cells: list[Cell], windows: int, env_steps: int) -> list[list[float
 
 def ready(one: Cell, stack: contextlib.ExitStack) -> tuple[Loop, Agent]:
     """Open and warm up a cell."""
-    if one.agent != "emulator":
-        import torch
-
-        torch._dynamo.reset()  # noqa: SLF001 (a second shape in one process would be compiled for all sizes)
     loop, agent, _ = stack.enter_context(open_loop(one))
     warm_up(loop, agent, in_rollouts(WARM_UP, agent) * loop.batches)
     return loop, agent

@@ -35,8 +35,8 @@ def open_envs(
     if layout == "one_env":
         return CheckedEnvs(open_backend(game, num_envs, num_threads, batch_size), num_envs, batch_size)
     threads = max(1, num_threads // 2)
-    halves = (CheckedEnvs(open_backend(game, batch_size, threads, batch_size), batch_size, batch_size) for _ in "12")
-    return TwoEnvs(*halves)
+    first, second = (open_backend(game, batch_size, threads, batch_size) for _ in range(2))
+    return TwoEnvs(CheckedEnvs(first, batch_size, batch_size), CheckedEnvs(second, batch_size, batch_size))
 
 
 class FixedEnvs:
