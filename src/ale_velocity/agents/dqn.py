@@ -182,14 +182,6 @@ class DqnAgent(TorchAgent):
         values = self.network(observations).gather(1, actions.unsqueeze(1)).squeeze(1)
         return functional.smooth_l1_loss(values, targets)
 
-    def update(self, *minibatch: torch.Tensor) -> torch.Tensor:
-        """Take one Adam step on a minibatch, the columns of `loss`, and return its loss, still on the device."""
-        loss = self._loss(*minibatch)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimizer.step()
-        return loss.detach()
-
     @property
     def updates_per_env_step(self) -> float:
         """The replay ratio by the schedule."""

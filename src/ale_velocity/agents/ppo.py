@@ -137,6 +137,7 @@ class PpoAgent(TorchAgent):
     """
 
     rollout = ROLLOUT
+    max_gradient_norm = MAX_GRADIENT_NORM
 
     def __init__(self, num_actions: int, device: torch.device, *, num_envs: int, num_rows: int) -> None:
         torch.manual_seed(SEED)
@@ -227,15 +228,6 @@ class PpoAgent(TorchAgent):
         """Return the objective of a minibatch."""
         logits, values = self.network(observations)
         return objective(logits, values, actions=actions, old_log_probs=log_probs, estimates=estimates, returns=returns)
-
-    def update(self, *minibatch: torch.Tensor) -> torch.Tensor:
-        """Take one Adam step on a minibatch, the columns of `loss`, and return its loss, still on the device."""
-        loss = self._loss(*minibatch)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRADIENT_NORM)
-        self.optimizer.step()
-        return loss.detach()
 
     @property
     def updates_per_env_step(self) -> float:

@@ -25,6 +25,8 @@ class TorchAgent(abc.ABC):
     """
 
     rollout = 1
+    max_gradient_norm: float | None = None
+    """To which an update clips the gradients together; None does not clip."""
     optimizer: torch.optim.Optimizer
     loss: Callable[..., torch.Tensor]
     """Of a minibatch, whose columns are the arguments."""
@@ -64,6 +66,16 @@ class TorchAgent(abc.ABC):
     @abc.abstractmethod
     def decide(self, observations: torch.Tensor) -> Any:
         """Return what `act` returns, eagerly."""
+
+    def update(self, *minibatch: torch.Tensor) -> torch.Tensor:
+        """Take one optimizer step on a minibatch, the columns of `loss`, and return its loss, still on the device."""
+        loss = self._loss(*minibatch)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if self.max_gradient_norm is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.max_gradient_norm)
+        self.optimizer.step()
+        return loss.detach()
 
     def hold(self, columns: tuple[torch.Tensor, ...]) -> None:
         """Allocate memory that holds one row of each column for each env, once."""
