@@ -49,8 +49,9 @@ def main() -> int:
     arguments = parser.parse_args()
     results = []
     for num_envs in arguments.counts:
-        windows, env_steps = (2, 8 * num_envs) if arguments.tiny else (arguments.windows, arguments.env_steps)
-        rates = measured([cell(name, num_envs) for name in arguments.cells], windows, env_steps)
+        rounds = 8 if arguments.tiny else min(math.ceil(arguments.env_steps / num_envs), MOST_ROUNDS)
+        protocol = Protocol("in turn", 2 if arguments.tiny else arguments.windows, rounds, WARM_UP)
+        rates = measured([cell(name, num_envs, protocol) for name in arguments.cells])
         results.append({"num_envs": num_envs, "rates": dict(zip(arguments.cells, rates, strict=True))})
         print("\n".join(rows(results[-1])), flush=True)
         if arguments.json:
@@ -58,27 +59,27 @@ def main() -> int:
     return 0
 
 
-def cell(name: str, num_envs: int) -> Cell:
+def cell(name: str, num_envs: int, protocol: Protocol) -> Cell:
     """Return the cell that AGENT:LOOP[:LEARNER] names."""
     agent, loop, learner = (*name.split(":"), "eager")[:3] if ":" in name else (name, "", "eager")
     for kind, given, known in (("agent", agent, AGENTS), ("loop", loop, LOOPS), ("learner", learner, LEARNERS)):
         if given not in known:
             raise SystemExit(f"in_turn.py: {name!r} names no {kind} of {', '.join(known)}: give AGENT:LOOP[:LEARNER]")
-    return Cell(agent, loop, num_envs, Protocol("in turn", reps=1, iterations=1, warmup=WARM_UP), learner=learner)
+    return Cell(agent, loop, num_envs, protocol, learner=learner)
 
 
-def measured(cells: list[Cell], windows: int, env_steps: int) -> list[list[float]]:
+def measured(cells: list[Cell]) -> list[list[float]]:
     """Open all cells, and return the env-steps/s of each one's windows."""
     # A cell in a process of its own has one shape and is compiled for it; here the second would be for all sizes.
     torch._dynamo.config.automatic_dynamic_shapes = False  # noqa: SLF001 (no public name)
     rates: list[list[float]] = [[] for _ in cells]
     with contextlib.ExitStack() as stack:
         opened = [ready(one, stack) for one in cells]
-        for number in range(windows):
+        for number in range(cells[0].protocol.reps):
             turn = range(len(cells))
             for place in turn if number % 2 == 0 else reversed(turn):
                 loop, agent = opened[place]
-                rates[place].append(window(loop, agent, cells[place].num_envs, env_steps))
+                rates[place].append(window(loop, agent, cells[place]))
         for loop, _ in opened:
             loop.close()
     return rates
@@ -87,20 +88,15 @@ def measured(cells: list[Cell], windows: int, env_steps: int) -> list[list[float
 def ready(one: Cell, stack: contextlib.ExitStack) -> tuple[Loop, Agent]:
     """Open and warm up a cell."""
     loop, agent, _ = stack.enter_context(open_loop(one))
-    warm_up(loop, agent, in_rollouts(WARM_UP, agent) * loop.batches)
+    warm_up(loop, agent, one.protocol.warmup_rounds(agent.rollout) * loop.batches)
     return loop, agent
 
 
-def window(loop: Loop, agent: Agent, num_envs: int, env_steps: int) -> float:
-    """Run a window of whole rollouts and return its env-steps/s."""
-    rounds = in_rollouts(min(math.ceil(env_steps / num_envs), MOST_ROUNDS), agent)
+def window(loop: Loop, agent: Agent, one: Cell) -> float:
+    """Run a window and return its env-steps/s."""
+    rounds = one.protocol.window_rounds(one.num_envs, agent.rollout)
     timed = time_window(loop.run, rounds * loop.batches, drain=agent.drain, clock=time.perf_counter)
     return round(timed.env_steps_per_second, 1)
-
-
-def in_rollouts(rounds: int, agent: Agent) -> int:
-    """Return at least so many rounds: whole rollouts of an agent that learns from them."""
-    return math.ceil(rounds / agent.rollout) * agent.rollout
 
 
 def rows(result: dict[str, Any]) -> list[str]:
