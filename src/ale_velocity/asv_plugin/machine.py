@@ -60,8 +60,8 @@ def unchanged(save: Callable[..., None]) -> Callable[..., None]:
 
     def check_and_save(self: Any, results_dir: str) -> None:
         folder = Path(results_dir) / self.machine
-        now = facts.gather()
         for before in records.read(folder / "machine.jsonl")[-1:]:
+            now = facts.gather()
             if facts.in_words(before) != facts.in_words(now):
                 refuse(
                     f"the results in {folder} are of another machine ({facts.in_words(before)}) than this one "
