@@ -88,13 +88,17 @@ def _check(environment, conf, *names):
     return None
 
 
+def _virtualenv(folder):
+    command = [sys.executable, "-m", "virtualenv", "--quiet", "--no-download", "--no-seed", str(folder)]
+    subprocess.run(command, check=True)
+
+
 def test_an_environment_sees_its_own_packages_first(tmp_path):
     """A real environment: what lies beside torch is seen, what a commit brings along wins."""
     install(tmp_path / "node", "torch", "2.11.0+cu130", source="name = 'of the machine'\n")
     install(tmp_path / "node", "emulator", "1", source="name = 'of the machine'\n")
     environment = tmp_path / "environment"
-    command = [sys.executable, "-m", "virtualenv", "--quiet", "--no-download", "--no-seed", str(environment)]
-    subprocess.run(command, check=True)
+    _virtualenv(environment)
     install(layer.site_packages(environment), "emulator", "2", source="name = 'of the commit'\n")
     assert layer.lay_over(environment, [tmp_path / "node"])
     assert not layer.lay_over(environment, [tmp_path / "node"])
@@ -146,6 +150,18 @@ def test_it_runs_the_python_that_runs_asv(environment, conf):
     assert environment._executable == sys.executable
     assert environment.name.startswith("preinstalled-py3.")
     assert list(get_environments(conf, ["preinstalled:3.5"], verbose=False)) == []
+
+
+def test_it_keeps_compiled_modules(environment, torch, monkeypatch):
+    """Where Python may keep none, as in many containers, each cell would compile torch; its folder stays as it is."""
+    _virtualenv(environment._path)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (torch / "compiled.py").touch()
+    code = f"import sys; sys.path.insert(0, {str(torch)!r}); import compiled; print(compiled.__cached__)"
+    cached = Path(environment.run(["-c", code]).strip())
+    assert cached.is_relative_to(environment._path)
+    assert cached.is_file()
+    assert not (torch / "__pycache__").exists()
 
 
 def test_the_build_of_torch_does_not_matter(environment, conf, torch, caplog):

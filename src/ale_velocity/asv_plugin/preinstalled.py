@@ -79,6 +79,15 @@ class PreinstalledEnvironment(StackEnvironment):
         if lay_over(Path(self._path), torch.folders):
             self._set_installed_commit_hash(None)  # other folders offer other packages
 
+    def run(self, args: list[str], **kwargs: Any) -> Any:
+        """Run the environment's python, which keeps compiled modules with the environment.
+
+        Containers often switch that off, or lay torch where nobody may write: then each cell compiles all of torch.
+        """
+        env = {**kwargs.pop("env", os.environ), "PYTHONPYCACHEPREFIX": str(Path(self._path) / "pycache")}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        return super().run(args, env=env, **kwargs)
+
     def install_project(self, conf: Any, repo: Any, commit_hash: str) -> None:
         """Install a commit, unless pip would fetch another torch for it."""
         if problem := _mismatch(_torch(), repo, [commit_hash]):
