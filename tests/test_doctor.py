@@ -18,6 +18,13 @@ flags\t\t: fpu sse{hypervisor}
 STEADY = {"drift": 0.01, "tries": 1, "steady": True}
 
 
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    """The machine of the tests may have some set."""
+    for name in facts.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
 def write(root, files):
     for name, text in files.items():
         path = root / name
@@ -192,6 +199,26 @@ def test_identity_is_what_comparable_results_share(tmp_path):
     assert facts.identity(before) == facts.identity(after)
     assert facts.identity(before)["gpus"] == ["NVIDIA H200"]
     assert facts.identity(before) != facts.identity(facts.gather(tmp_path, no_programs))
+
+
+def test_variables_that_move_rates_are_part_of_a_machine(tmp_path, monkeypatch):
+    """Idle threads that sleep change a loop's rate by a fifth; the folder of a preloaded library tells of no speed."""
+    write(tmp_path, quiet_files())
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
+    plain = facts.gather(tmp_path, no_programs)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    monkeypatch.setenv("LD_PRELOAD", "/home/someone/libjemalloc.so.2")
+    monkeypatch.setenv("OMP_NUM_THREADS", "")
+    known = facts.gather(tmp_path, no_programs)
+
+    assert facts.in_words(plain) == "Fast CPU 9000, 2 usable CPUs"
+    assert facts.in_words(known) == (
+        "Fast CPU 9000, 2 usable CPUs, OMP_WAIT_POLICY=PASSIVE, LD_PRELOAD=libjemalloc.so.2"
+    )
+    assert facts.identity(plain) != facts.identity(known)
+    earlier = {name: value for name, value in plain.items() if name != "variables"}
+    assert facts.identity(plain) == facts.identity(earlier)
+    assert subjects(known) == ["variables"]
 
 
 @pytest.mark.parametrize(("visible", "asked"), [("1", ["--id=1"]), (None, [])])

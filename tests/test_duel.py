@@ -249,7 +249,8 @@ def test_interrupt_before_the_first_pair(tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"machine": "there"}, "it is another machine's: name is 'there' there, 'here' here"),
+        ({"machine": {"name": "there"}}, "it is another machine's: name is 'there' there, 'here' here"),
+        ({"machine": {"variables": {"A": "1"}}}, "it is another machine's: variables is {'A': '1'} there, None here"),
         ({"pins": ("ale-py==9",)}, r"its stacks are others: pins is \['ale-py==1000.0'\] there, \['ale-py==9'\] here"),
         ({"protocol": "quick"}, "its cells are others: protocol is {'name': 'standard'"),
         ({"loops": ["step", "send_recv"]}, "its cells are others: 1 there, 2 here"),
@@ -262,7 +263,7 @@ def test_resume_refuses_what_does_not_match(tmp_path, change, reason):
     path = tmp_path / "d.json"
     if "machine" in change:
         kept = json.loads(path.read_text())
-        kept["machine"]["name"] = change["machine"]
+        kept["machine"] |= change["machine"]
         path.write_text(json.dumps(kept))
     after.pins = change.get("pins", after.pins)
     arguments = options(tmp_path, "--protocol", change.get("protocol", "standard"))

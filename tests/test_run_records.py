@@ -46,7 +46,7 @@ def saved(monkeypatch, tmp_path):
     """Save the machine `here`, now with other facts; returns its description's file."""
 
     def save(**changed):
-        monkeypatch.setattr(facts, "gather", lambda: KNOWN | changed)
+        monkeypatch.setattr(facts, "gather", lambda: {**KNOWN, "variables": {}, **changed})
         described = Machine()
         described.machine = "here"
         machine.unchanged(Machine.save)(described, str(tmp_path))
@@ -69,6 +69,15 @@ def test_results_of_one_name_are_of_one_machine(saved, caplog):
     assert "of another machine (Fast CPU, 2 usable CPUs)" in caplog.text
     assert "this one (Slow CPU, 2 usable CPUs, NVIDIA H200)" in caplog.text
     assert "ALE_VELOCITY_MACHINE" in caplog.text
+
+
+def test_variables_that_move_rates_belong_to_the_machine(saved, caplog):
+    """The message says what may be unset; results from before variables were kept count as without any."""
+    with pytest.raises(SystemExit):
+        saved(variables={"OMP_WAIT_POLICY": "PASSIVE"})
+
+    assert "this one (Fast CPU, 2 usable CPUs, OMP_WAIT_POLICY=PASSIVE)" in caplog.text
+    assert "ALE_VELOCITY_MACHINE, or unset OMP_WAIT_POLICY" in caplog.text
 
 
 def test_the_same_hardware_goes_on(saved):

@@ -71,6 +71,7 @@ def findings(known: dict[str, Any], threads: int) -> Iterator[Finding]:
     yield from _cpus(known, threads)
     yield from _company(known)
     yield from _gpus(known)
+    yield from _variables(known)
 
 
 def _frequency(known: dict[str, Any]) -> Iterator[Finding]:
@@ -153,3 +154,13 @@ def _gpus(known: dict[str, Any]) -> Iterator[Finding]:
     if known["gpu_processes"]:
         names = ", ".join(f"{process['name']} ({process['pid']})" for process in known["gpu_processes"])
         yield Finding("GPU processes", names, "wait for them, or choose another GPU (CUDA_VISIBLE_DEVICES)")
+
+
+def _variables(known: dict[str, Any]) -> Iterator[Finding]:
+    if known["variables"]:
+        values = ", ".join(f"{name}={value}" for name, value in known["variables"].items())
+        yield Finding(
+            "variables",
+            f"{values}: rates will not be those of the libraries' own defaults",
+            "unset them, or give these results a machine name of their own (ALE_VELOCITY_MACHINE)",
+        )

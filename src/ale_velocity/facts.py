@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 ROOT = Path("/")
 # What two result sets must share to be comparable: what a cell can use, not what else a shared host has.
 IDENTITY = ("name", "cpu", "usable_cpus", "gpus")
+# Variables that move a rate and are read by torch's libraries, the C library or CUDA: how many threads, whether idle
+# ones spin (a fifth of a blocking loop's rate on two cores), where they run; the allocator; what a GPU does at a time.
+VARIABLES = (
+    *("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_DYNAMIC", "OMP_PROC_BIND", "OMP_PLACES"),
+    *("GOMP_SPINCOUNT", "GOMP_CPU_AFFINITY", "KMP_BLOCKTIME", "KMP_AFFINITY", "MKL_NUM_THREADS"),
+    *("MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "LD_PRELOAD"),
+    *("CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "NVIDIA_TF32_OVERRIDE"),
+    *("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"),
+)
 
 PROBE_SLICES = 10
 PROBE_ITERATIONS = 200_000  # some milliseconds of pure Python a slice
@@ -69,19 +78,22 @@ def gather(root: Path = ROOT, command: Callable[[list[str]], str | None] | None 
         "steal_share": _steal_share(_text(root / "proc/stat") or ""),
         "gpus": _gpus(run, os.environ.get("CUDA_VISIBLE_DEVICES")),
         "gpu_processes": _gpu_processes(run),
+        "variables": {name: _names_only(os.environ[name]) for name in VARIABLES if os.environ.get(name)},
     }
 
 
 def identity(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of the facts that two comparable result sets share."""
+    """Return the part of the facts that two comparable result sets share; variables only where some are set."""
     kept = {key: facts[key] for key in IDENTITY}
-    return {**kept, "gpus": [gpu["name"] for gpu in facts["gpus"]]}
+    variables = facts.get("variables")
+    return {**kept, "gpus": [gpu["name"] for gpu in facts["gpus"]], **({"variables": variables} if variables else {})}
 
 
 def in_words(facts: dict[str, Any]) -> str:
-    """Return the hardware of an identity for people."""
+    """Return hardware and variables of an identity for people."""
     known = identity(facts)
-    return ", ".join([known["cpu"], f"{known['usable_cpus']} usable CPUs", *known["gpus"]])
+    variables = [f"{name}={value}" for name, value in known.get("variables", {}).items()]
+    return ", ".join([known["cpu"], f"{known['usable_cpus']} usable CPUs", *known["gpus"], *variables])
 
 
 def probe_speed(
@@ -107,6 +119,11 @@ def _drift(work: Callable[[], Any], clock: Callable[[], float]) -> float:
         work()
         slices.append(clock() - started)
     return max(slices) / min(slices) - 1
+
+
+def _names_only(value: str) -> str:
+    """Leave out the folders of preloaded libraries: results are for others too."""
+    return re.sub(r"[^\s:]*/", "", value)
 
 
 def _turbo(cpus: Path) -> bool | None:

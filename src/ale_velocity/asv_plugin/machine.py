@@ -63,9 +63,10 @@ def unchanged(save: Callable[..., None]) -> Callable[..., None]:
         for before in records.read(folder / "machine.jsonl")[-1:]:
             now = facts.gather()
             if facts.in_words(before) != facts.in_words(now):
+                unset = f", or unset {' and '.join(now['variables'])}" if now["variables"] else ""
                 refuse(
                     f"the results in {folder} are of another machine ({facts.in_words(before)}) than this one "
-                    f"({facts.in_words(now)}): give this one a name of its own in {PREFIX}MACHINE"
+                    f"({facts.in_words(now)}): give this one a name of its own in {PREFIX}MACHINE{unset}"
                 )
         save(self, results_dir)
 

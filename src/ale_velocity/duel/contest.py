@@ -140,8 +140,9 @@ def _difference(key: str, there: Any, here: Any) -> str:
         if len(there) != len(here):
             return f"{said[key]}: {len(there)} there, {len(here)} here"
         there, here = next(pair for pair in zip(there, here, strict=True) if pair[0] != pair[1])
-    names = [name for name in here if there.get(name) != here[name]]
-    return f"{said[key]}: " + "; ".join(f"{name} is {there.get(name)!r} there, {here[name]!r} here" for name in names)
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    values = (f"{name} is {there.get(name)!r} there, {here.get(name)!r} here" for name in names)
+    return f"{said[key]}: {'; '.join(values)}"
 
 
 def _json_values(value: Any) -> Any:
