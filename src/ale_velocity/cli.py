@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from ale_velocity import bench, doctor, export, interrupt, wheelhouse
+from ale_velocity import bench, doctor, export, interrupt, speedup, wheelhouse
 from ale_velocity.duel import command as duel
 from ale_velocity.errors import EXIT_ERROR, EXIT_INTERRUPTED, VelocityError
 from ale_velocity.sweep import command as sweep
@@ -24,7 +24,7 @@ def make_parser() -> argparse.ArgumentParser:
         "The history of releases is measured by asv: see 'asv run', 'asv compare', 'asv publish'.",
     )
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (bench, doctor, duel, export, sweep, timeline, wheelhouse):
+    for command in (bench, doctor, duel, export, speedup, sweep, timeline, wheelhouse):
         command.add_command(subparsers)
     return parser
 

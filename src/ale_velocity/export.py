@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ale_velocity import selection
 from ale_velocity.errors import VelocityError
 from ale_velocity.site import figure, verdicts
 from ale_velocity.site.points import benchmark_label, chart_name
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
     from ale_velocity.site.verdicts import Change
 
 Row = dict[str, Any]
-SELECTABLE: dict[str, Callable[[Point], str]] = {
-    "series": lambda point: point.line.series,
-    "release": lambda point: point.release.name,
-    "machine": lambda point: point.line.setup.machine,
-    "game": lambda point: point.line.setup.game,
-    "agent": lambda point: point.line.benchmark.split(".")[0],
-    "benchmark": lambda point: point.line.benchmark.split(".")[1],
-    "unit": lambda point: point.unit,
-}
 MARKDOWN_COLUMNS = (
     "release",
     "machine",
@@ -57,14 +49,7 @@ def add_command(subparsers: Any) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("--format", choices=FORMATS, default="csv", help="default: csv")
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: standard output, but for parquet")
-    parser.add_argument("--config", type=Path, default=Path("asv.conf.json"), metavar="FILE", help="asv.conf.json")
-    parser.add_argument("--series", help="only this series, such as torch")
-    parser.add_argument("--release", help="only this release, by its name, such as ale-py-0.12.1")
-    parser.add_argument("--machine", help="only this machine")
-    parser.add_argument("--game", help="only this game, such as ms_pacman")
-    parser.add_argument("--agent", help="only benchmarks of this agent, such as dqn or emulator")
-    parser.add_argument("--benchmark", help="only this benchmark, by its class, such as DqnTraining")
-    parser.add_argument("--unit", help=f"only this unit; js and svg take {WALL_UNIT} unless told otherwise")
+    selection.add_options(parser, unit_default=f"js and svg take {WALL_UNIT} unless told otherwise")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -72,10 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ale_velocity.asv_plugin import stored
 
     results = stored.read_config(arguments.config)
-    wanted = {name: getattr(arguments, name) for name in SELECTABLE}
-    if arguments.format in CHARTS and wanted["unit"] is None:
-        wanted["unit"] = WALL_UNIT
-    changes = select(verdicts.changes(results), wanted)
+    wanted = selection.wanted(arguments)
+    if arguments.format in CHARTS:
+        wanted.setdefault("unit", WALL_UNIT)
+    changes = selection.select(verdicts.changes(results), wanted, lambda change: change.point)
     if arguments.format in CHARTS:
         content = CHARTS[arguments.format](_of_one_chart([change.point for change in changes])).encode()
     else:
@@ -87,20 +72,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.write(content.decode())
     return 0
-
-
-def select(changes: list[Change], wanted: dict[str, str | None]) -> list[Change]:
-    """Keep what has all wanted values; raise `VelocityError`, naming what there is, if nothing has."""
-    for name, value in wanted.items():
-        if value is None:
-            continue
-        known = dict.fromkeys(SELECTABLE[name](change.point) for change in changes)
-        if value not in known:
-            raise VelocityError(
-                f"no results for --{name} {value}: there are results for {', '.join(known) or 'nothing'}"
-            )
-        changes = [change for change in changes if SELECTABLE[name](change.point) == value]
-    return changes
 
 
 def chart_constants(points: list[Point]) -> str:
@@ -140,7 +111,7 @@ def _row(results: Results, change: Change) -> Row:
         "date": f"{point.release.date:%Y-%m-%d}",
         "commit": results.hashes[point.release.name],
         **dataclasses.asdict(point.line.setup),
-        "agent": SELECTABLE["agent"](point),
+        "agent": selection.SELECTABLE["agent"](point),
         "benchmark": point.line.benchmark,
         **{name: int(value) if name == "num_envs" else value for name, value in point.line.params},
         "unit": point.unit,
