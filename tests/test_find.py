@@ -35,3 +35,17 @@ def test_find_searches_for_what_is_worse_in_the_unit(tmp_path, unit, values, opt
     measured = [value for value in stored if not util.is_na(value)]
     assert measured
     assert min(measured) > 5000
+
+
+def test_releases_of_different_work_are_named(tmp_path):
+    """What a search calls a loss may be the work's: fingerprints beside the results tell, whatever cell has them."""
+    project = Project(tmp_path / "project")
+    project.plant({release: {"a": FALLING[release], "b": 1} for release in RELEASES})
+    arguments = ("find", f"ale-py-0.10.2..{RELEASES[-1]}", "track_env_steps.*'a'")
+    assert "different work" not in project.asv(*arguments).stdout
+    old, new = (project.commits[release][:8] for release in ("ale-py-0.11.0", "ale-py-0.12.1"))
+    for result in project.results.glob("here/*-planted-*.json"):
+        project.add_record(result, f"{RATE}-1", "1-new" if result.name.startswith(new) else "1-old")
+    done = project.asv(*arguments)
+    assert f"{new} does different work than {old}, a step between them is no loss" in done.stdout, done.stdout
+    assert done.stdout.count("different work") == 1

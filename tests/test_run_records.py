@@ -17,7 +17,7 @@ def runs(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "name", lambda: "here")
     monkeypatch.setattr(facts, "gather", lambda: {"load": 0.5})
     one = object.__new__(environment.StackEnvironment)
-    one._results_dir, one._command, one._facts_kept = tmp_path, "7-1", False
+    one.results_dir, one._command, one._facts_kept = tmp_path, "7-1", False
     return one, noted
 
 

@@ -28,7 +28,7 @@ class StackEnvironment(Virtualenv):
     tool_name = "stack"
 
     def __init__(self, conf: Any, python: str, requirements: dict[str, str], tagged_env_vars: dict[Any, str]) -> None:
-        self._results_dir = Path(conf.results_dir).absolute()
+        self.results_dir = Path(conf.results_dir).absolute()
         self._facts_kept = False
         self._command = f"{os.getpid()}-{time.time_ns()}"
         effective = {key: os.environ.get(key[1], value) for key, value in tagged_env_vars.items()}
@@ -48,7 +48,7 @@ class StackEnvironment(Virtualenv):
 
         The facts of the machine are kept beside the records, once a command.
         """
-        folder = self._results_dir / machine.name()
+        folder = self.results_dir / machine.name()
         told = {"RECORDS": str(folder / "cells.jsonl"), "COMMAND": self._command}
         if args[1:2] == ["run"]:
             # asv's verb for measuring one cell, which is named two places on, as BENCHMARK-INDEX.
