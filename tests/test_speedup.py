@@ -65,6 +65,20 @@ def test_the_other_way_round_is_the_inverse(speedup):
     assert "slower" in last
 
 
+def test_the_loop_that_takes_less_time_is_faster(tmp_path, capsys):
+    """A speed-up is of speed, also where times were measured."""
+    tree = ResultsTree(tmp_path)
+    tree.add_machine("vm")
+    tree.add_benchmark("suite.Steps.track_step_time", unit="microseconds/step")
+    for release in GAINS:
+        tree.add("vm", release, "suite.Steps.track_step_time", curve(1.0, counts=(8,), gain=0.5, spread=0.002))
+    arguments = ["speedup", "--config", str(tmp_path / "asv.conf.json"), "--unit", "microseconds/step"]
+    assert cli.main(arguments) == 0
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last.split()[:4] == ["send_recv", "8", "3", "2.00"]
+    assert "faster" in last
+
+
 def test_one_pair_has_no_interval(speedup):
     """Nothing says how much processes differ; machines have tables of their own."""
     _, lines = speedup("--counts", "8")

@@ -13,6 +13,7 @@ from ale_velocity.measure import PROTOCOLS
 from ale_velocity.options import at_least_one
 from ale_velocity.site.points import benchmark_label
 from ale_velocity.stats import WALL_UNIT, compare_pairs, process_values
+from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,14 +33,14 @@ Cells = dict[tuple[str, int], "Point"]  # what one release measured of a benchma
 
 @dataclass(frozen=True)
 class Pair:
-    """A release's rates with two loops, each of all its processes."""
+    """A release's speeds with two loops, each of all its processes."""
 
     release: str
     over: float
-    rate: float
+    speed: float
 
     def __str__(self) -> str:
-        return f"{self.release} {self.rate / self.over:.2f}"
+        return f"{self.release} {self.speed / self.over:.2f}"
 
 
 def add_command(subparsers: Any) -> None:
@@ -125,7 +126,7 @@ def _table(
         for (loop, count), point in cells.items():
             before = cells.get((over, count))
             if before and loop != over and loop in (loops or [loop]) and count in (counts or [count]):
-                pair = Pair(point.release.version, _rate(before), _rate(point))
+                pair = Pair(point.release.version, _speed(before), _speed(point))
                 found.setdefault(loop, {}).setdefault(count, []).append(pair)
     lines = []
     for loop, of_count in found.items():
@@ -140,7 +141,7 @@ def _table(
 
 
 def _line(loop: str, envs: str, pairs: Sequence[Pair]) -> str:
-    comparison = compare_pairs([pair.over for pair in pairs], [pair.rate for pair in pairs])
+    comparison = compare_pairs([pair.over for pair in pairs], [pair.speed for pair in pairs])
     interval = "" if comparison.low is None else f"{comparison.low:.2f} to {comparison.high:.2f}"
     verdict = FASTER.get(comparison.change, comparison.change)
     each = "" if envs == "all" else ", ".join(map(str, pairs))
@@ -151,9 +152,10 @@ def _columns(words: tuple[str, ...]) -> str:
     return "  {:<16}{:>5}{:>7}{:>10}  {:<14}{:<14}{}".format(*words).rstrip()
 
 
-def _rate(point: Point) -> float:
-    """Return the geometric mean of a point's processes."""
-    return statistics.geometric_mean(process_values(point.samples, _reps(point), point.unit))
+def _speed(point: Point) -> float:
+    """Return the geometric mean of a point's processes; of times, its inverse."""
+    mean = statistics.geometric_mean(process_values(point.samples, _reps(point), point.unit))
+    return mean if higher_is_better(point.unit) else 1 / mean
 
 
 def _reps(point: Point) -> int:
