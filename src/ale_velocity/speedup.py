@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ale_velocity import selection
 from ale_velocity.errors import VelocityError, require_known
-from ale_velocity.measure import PROTOCOLS
 from ale_velocity.options import at_least_one
 from ale_velocity.site.points import benchmark_label
-from ale_velocity.stats import WALL_UNIT, compare_pairs, process_values
+from ale_velocity.stats import WALL_UNIT, compare_pairs
 from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
@@ -63,8 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ale_velocity.asv_plugin import stored
 
     results = stored.read_config(arguments.config)
-    order = [release.name for series in results.series for release in series.releases]
-    points = sorted(results.points, key=lambda point: (point.line.sort_key, order.index(point.release.name)))
+    points = sorted(results.points, key=lambda point: (point.line.sort_key, results.positions[point.release.name]))
     points = [point for point in points if point.status == "measured"]
     values = {"unit": WALL_UNIT, **selection.wanted(arguments)}
     points = [point for point in selection.select(points, values, lambda point: point) if _is_usable(point)]
@@ -87,8 +85,7 @@ def _require(what: str, wanted: Iterable[object], known: Iterable[object]) -> No
 
 def _is_usable(point: Point) -> bool:
     """Whether it is of a loop, and has whole processes."""
-    is_of_loop = {"loop", "num_envs"} <= dict(point.line.params).keys()
-    return is_of_loop and bool(point.samples) and len(point.samples) % _reps(point) == 0
+    return {"loop", "num_envs"} <= dict(point.line.params).keys() and bool(point.process_values)
 
 
 def _loop(point: Point) -> str:
@@ -154,9 +151,5 @@ def _columns(words: tuple[str, ...]) -> str:
 
 def _speed(point: Point) -> float:
     """Return the geometric mean of a point's processes; of times, its inverse."""
-    mean = statistics.geometric_mean(process_values(point.samples, _reps(point), point.unit))
+    mean = statistics.geometric_mean(point.process_values)
     return mean if higher_is_better(point.unit) else 1 / mean
-
-
-def _reps(point: Point) -> int:
-    return PROTOCOLS[point.line.setup.protocol].reps

@@ -37,10 +37,9 @@ def write(results: Results, changes: list[Change], folder: Path) -> None:
     for change in changes:
         line = change.point.line
         files.setdefault((line.benchmark, line.setup, line.series), []).append(change)
-    positions = {release.name: position for one in results.series for position, release in enumerate(one.releases)}
     entries = []
     for number, ((benchmark, setup, series), members) in enumerate(files.items()):
-        _write(folder / f"{number}.js", str(number), _file(members, positions))
+        _write(folder / f"{number}.js", str(number), _file(members, results.positions))
         measured = sum(change.point.status == "measured" for change in members)
         names = {"benchmark": benchmark, "series": series, **dataclasses.asdict(setup)}
         entries.append({"file": number, "measured": measured, **names})

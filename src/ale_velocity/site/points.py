@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ale_velocity.measure import PROTOCOLS
 from ale_velocity.site.order import natural_key
-from ale_velocity.stats import Interval, mean_interval
+from ale_velocity.stats import Interval, mean_interval, process_values
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -74,11 +74,22 @@ class Point:
     @cached_property
     def processes(self) -> tuple[tuple[float, ...], ...]:
         """The windows of each process; all in one if they are not whole processes of the protocol; none if unknown."""
-        protocol = PROTOCOLS.get(self.line.setup.protocol)
-        reps = protocol.reps if protocol else len(self.samples) or 1
-        if self.samples and len(self.samples) % reps:
+        if len(self.samples) % self.reps:
             return (self.samples,)
-        return tuple(self.samples[start : start + reps] for start in range(0, len(self.samples), reps))
+        return tuple(self.samples[start : start + self.reps] for start in range(0, len(self.samples), self.reps))
+
+    @property
+    def reps(self) -> int:
+        """How many windows a process of the protocol has."""
+        protocol = PROTOCOLS.get(self.line.setup.protocol)
+        return protocol.reps if protocol else len(self.samples) or 1
+
+    @cached_property
+    def process_values(self) -> list[float]:
+        """What stands for each process in a comparison; empty unless the samples are whole processes."""
+        if not self.samples or len(self.samples) % self.reps:
+            return []
+        return process_values(self.samples, self.reps, self.unit)
 
     @cached_property
     def interval(self) -> Interval:
@@ -120,6 +131,11 @@ class Results:
     def newest(self) -> dt.datetime | None:
         """When the newest of the measured points was measured."""
         return max((point.measured_at for point in self.points if point.measured_at), default=None)
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Each release's place in its series, by name."""
+        return {release.name: place for one in self.series for place, release in enumerate(one.releases)}
 
     @cached_property
     def lines(self) -> dict[Line, dict[str, Point]]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ale_velocity.behaviour import difference
-from ale_velocity.measure import PROTOCOLS
-from ale_velocity.stats import compare_processes, process_values
+from ale_velocity.stats import compare_processes
 from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
@@ -92,12 +91,11 @@ def _verdict(before: Point, after: Point) -> Verdict:
             return Verdict("different work", f"{release.name}: {release.note}", plain)
     if why := difference(before.behaviour, after.behaviour):
         return Verdict("different work", f"different work than {before.release.name}: {why}", plain)
-    reps = PROTOCOLS[after.line.setup.protocol].reps
     for point in (before, after):
-        if not point.samples or len(point.samples) % reps:
-            reason = f"{point.release.name} lacks whole processes of {reps} windows (asv run --record-samples)"
+        if not point.process_values:
+            reason = f"{point.release.name} lacks whole processes of {point.reps} windows (asv run --record-samples)"
             return Verdict("inconclusive", reason, plain)
-    comparison = compare_processes(*(process_values(point.samples, reps, point.unit) for point in (before, after)))
+    comparison = compare_processes(before.process_values, after.process_values)
     better, worse = ("more", "less") if higher_is_better(after.unit) else ("less", "more")
     word = {better: "faster", worse: "slower"}.get(comparison.change, comparison.change)
     low, high = comparison.low, comparison.high
