@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from pyarrow import parquet
 
-from ale_velocity import cli
+from ale_velocity import cli, selection
 from ale_velocity import export as export_module
 from results_tree import DQN, EMULATOR, ResultsTree, curve
 
@@ -90,11 +90,16 @@ def test_all_formats_hold_the_same_numbers(export, tmp_path):
 
 
 def test_chart_constants_need_one_selection(export):
-    """One release, benchmark, machine and game; the message says how to get there."""
-    options = ["--format", "js", "--release", "ale-py-0.12.1", "--benchmark", "DqnTraining"]
+    """One release, benchmark and setup; the message names the options that still leave a choice, and what there is."""
+    options = ["--format", "js", "--benchmark", "DqnTraining"]
     code, _, message = export(*options)
-    assert (code, "ale-py-0.12.1, dqn.DqnTraining.track_env_steps_per_second, vm, ms_pacman" in message) == (2, True)
-    assert "choose by --release, --benchmark, --machine and --game" in message
+    assert (code, "--release: ale-py-0.11.2, ale-py-0.12.0, ale-py-0.12.1; --game: ms_pacman, pong\n" in message) == (
+        2,
+        True,
+    )
+    options += ["--release", "ale-py-0.12.1"]
+    code, _, message = export(*options)
+    assert (code, message.partition("choose by ")[2]) == (2, "--game: ms_pacman, pong\n")
     code, text, _ = export(*options, "--game", "pong")
     assert code == 0
     assert [line for line in text.splitlines() if line.startswith("const")] == [
@@ -123,14 +128,37 @@ def test_the_figure_has_a_line_a_loop(export, tmp_path):
     texts = [text.text for text in root.iter(SVG + "text")]
     assert texts[0] == "DQN training, ale-py-0.12.1, vm: env-steps/s (higher is better)"
     assert {"step", "send_recv", "1", "8", "number of envs"} <= set(texts)
-    step, send_recv = (
-        [float(pair.split(",")[1]) for pair in line.get("points").split()] for line in root.iter(SVG + "polyline")
-    )
+    lines = list(root.iter(SVG + "polyline"))
+    limit, step, send_recv = ([float(pair.split(",")[1]) for pair in line.get("points").split()] for line in lines)
     assert step[0] > step[1] > send_recv[1]  # pixels count from the top
     assert len(list(root.iter(SVG + "polygon"))) == 2
+    # The emulator's faster loop, of this release and game, and the one dashed line.
+    assert limit == send_recv
+    assert [bool(line.get("stroke-dasharray")) for line in lines] == [True, False, False]
+    assert "limit: emulator" in texts
 
 
-@pytest.mark.parametrize("option", ["--series", "--release", "--machine", "--game", "--agent", "--benchmark", "--unit"])
+def test_the_emulator_has_no_limit_beside_itself(export):
+    """It is the limit."""
+    code, text, _ = export("--format", "svg", "--release", "ale-py-0.12.1", "--agent", "emulator")
+    assert (code, text.count("<polyline"), text.count("dasharray")) == (0, 2, 0)
+
+
+def test_a_protocol_is_a_choice(tmp_path, capsys):
+    """Results of two protocols are two charts."""
+    tree = ResultsTree(tmp_path)
+    tree.add_machine("vm")
+    for protocol in ("standard", "reference"):
+        tree.add("vm", "ale-py-0.12.1", DQN, curve(1.0, counts=(1, 8)), PROTOCOL=protocol)
+    command = ["export", "--config", str(tmp_path / "asv.conf.json"), "--format", "js"]
+    assert (cli.main(command), capsys.readouterr().err.partition("choose by ")[2]) == (
+        2,
+        "--protocol: reference, standard\n",
+    )
+    assert [cli.main([*command, "--protocol", name]) for name in ("reference", "standard")] == [0, 0]
+
+
+@pytest.mark.parametrize("option", [f"--{name.replace('_', '-')}" for name in selection.SELECTABLE])
 def test_what_is_not_there_is_named(export, option):
     """With what there is instead."""
     code, _, message = export(option, "nothing")

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from ale_velocity import selection
 from ale_velocity.errors import VelocityError
 from ale_velocity.site import figure, verdicts
+from ale_velocity.site.order import natural_key
 from ale_velocity.site.points import benchmark_label, chart_name
 from ale_velocity.stats import WALL_UNIT
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ale_velocity.site.points import Point, Results
     from ale_velocity.site.verdicts import Change
@@ -44,7 +45,8 @@ def add_command(subparsers: Any) -> None:
         "export",
         help="write stored results in another format",
         description="Write stored results with their intervals and verdicts, the same numbers as the site's. "
-        "js is an array of chart constants a loop, svg a figure; both are of one release, machine and game.",
+        "js is an array of chart constants a loop, svg a figure, with the limit beside the curves; "
+        "both are of one release, benchmark and setup.",
     )
     parser.set_defaults(run=run)
     parser.add_argument("--format", choices=FORMATS, default="csv", help="default: csv")
@@ -62,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         wanted.setdefault("unit", WALL_UNIT)
     changes = selection.select(verdicts.changes(results), wanted, lambda change: change.point)
     if arguments.format in CHARTS:
-        content = CHARTS[arguments.format](_of_one_chart([change.point for change in changes])).encode()
+        points = _of_one_chart([change.point for change in changes])
+        content = CHARTS[arguments.format](points, results.points).encode()
     else:
         content = TABLES[arguments.format]([_row(results, change) for change in changes])
     if arguments.output:
@@ -74,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def chart_constants(points: list[Point]) -> str:
+def chart_constants(points: Sequence[Point], _: Sequence[Point] = ()) -> str:
     """Return an array a loop of `{ n, thr, thr_lo, thr_hi }` in whole env-steps/s, as the page's button copies it."""
     curves: dict[str, list[str]] = {}
     for point in points:
@@ -87,16 +90,13 @@ def chart_constants(points: list[Point]) -> str:
 def _of_one_chart(points: list[Point]) -> list[Point]:
     """Return the measured points; raise `VelocityError` unless they are of one release, setup and benchmark."""
     measured = [point for point in points if point.status == "measured"]
-    places = dict.fromkeys((point.release.name, point.line.benchmark, point.line.setup) for point in measured)
-    if len(places) == 1:
-        return measured
-    some = "; ".join(
-        f"{release}, {benchmark}, {setup.machine}, {setup.game}" for release, benchmark, setup in list(places)[:3]
-    )
-    raise VelocityError(
-        f"a chart is of one release, benchmark, machine and game, and {len(places)} were selected ({some}): "
-        "choose by --release, --benchmark, --machine and --game"
-    )
+    if not measured:
+        raise VelocityError("nothing of what was selected was measured")
+    values = {name: sorted(set(map(value, measured)), key=natural_key) for name, value in selection.SELECTABLE.items()}
+    if several := {name: known for name, known in values.items() if len(known) > 1}:
+        choices = "; ".join(f"{selection.option(name)}: {', '.join(known)}" for name, known in several.items())
+        raise VelocityError(f"a chart is of one release, benchmark and setup: choose by {choices}")
+    return measured
 
 
 def _row(results: Results, change: Change) -> Row:
@@ -180,5 +180,6 @@ TABLES: dict[str, Callable[[list[Row]], bytes]] = {
     "markdown": _markdown,
     "parquet": _parquet,
 }
-CHARTS: dict[str, Callable[[list[Point]], str]] = {"js": chart_constants, "svg": figure.draw}
+# From the points of a chart, and from all there are.
+CHARTS: dict[str, Callable[[Sequence[Point], Sequence[Point]], str]] = {"js": chart_constants, "svg": figure.draw}
 FORMATS = (*CHARTS, *TABLES)

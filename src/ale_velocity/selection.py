@@ -18,7 +18,11 @@ SELECTABLE: dict[str, Callable[[Point], str]] = {
     "series": lambda point: point.line.series,
     "release": lambda point: point.release.name,
     "machine": lambda point: point.line.setup.machine,
+    "protocol": lambda point: point.line.setup.protocol,
+    "device": lambda point: point.line.setup.device,
     "game": lambda point: point.line.setup.game,
+    "torch_threads": lambda point: point.line.setup.torch_threads,
+    "python": lambda point: point.line.setup.python,
     "agent": lambda point: point.line.benchmark.split(".")[0],
     "benchmark": lambda point: point.line.benchmark.split(".")[1],
     "unit": lambda point: point.unit,
@@ -31,7 +35,11 @@ def add_options(parser: argparse.ArgumentParser, *, unit_default: str) -> None:
     parser.add_argument("--series", help="only this series, such as torch")
     parser.add_argument("--release", help="only this release, by its name, such as ale-py-0.12.1")
     parser.add_argument("--machine", help="only this machine")
+    parser.add_argument("--protocol", help="only this protocol, such as standard")
+    parser.add_argument("--device", help="only this device, such as cuda")
     parser.add_argument("--game", help="only this game, such as ms_pacman")
+    parser.add_argument("--torch-threads", metavar="N", help="only this number of torch threads, or default")
+    parser.add_argument("--python", metavar="VERSION", help="only this Python, such as 3.12")
     parser.add_argument("--agent", help="only benchmarks of this agent, such as dqn or emulator")
     parser.add_argument("--benchmark", help="only this benchmark, by its class, such as DqnTraining")
     parser.add_argument("--unit", help=f"only this unit; {unit_default}")
@@ -43,6 +51,11 @@ def wanted(arguments: argparse.Namespace) -> dict[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
+def option(name: str) -> str:
+    """Return the option of one of `SELECTABLE`."""
+    return f"--{name.replace('_', '-')}"
+
+
 def select(items: Iterable[T], values: dict[str, str], point: Callable[[T], Point]) -> list[T]:
     """Keep the items whose point has all values; raise `VelocityError`, naming what there is, if none has."""
     kept = list(items)
@@ -50,7 +63,7 @@ def select(items: Iterable[T], values: dict[str, str], point: Callable[[T], Poin
         known = dict.fromkeys(SELECTABLE[name](point(item)) for item in kept)
         if value not in known:
             raise VelocityError(
-                f"no results for --{name} {value}: there are results for {', '.join(known) or 'nothing'}"
+                f"no results for {option(name)} {value}: there are results for {', '.join(known) or 'nothing'}"
             )
         kept = [item for item in kept if SELECTABLE[name](point(item)) == value]
     return kept
