@@ -150,11 +150,11 @@ class Project:
         results.save(str(self.results))
         return self.results / machine / results._filename.rpartition("/")[2]
 
-    def add_record(self, result, cell, behaviour):
-        """Record a fingerprint as the cell of a stored result would; `cell` is asv's name for it."""
+    def add_record(self, result, cell, **values):
+        """Record values as the cell of a stored result would; `cell` is asv's name for it."""
         stored = json.loads(result.read_text())
         record = {"commit": stored["commit_hash"], "environment": stored["env_name"], "benchmark": cell}
-        append_record(result.with_name("cells.jsonl"), {**record, "behaviour": behaviour})
+        append_record(result.with_name("cells.jsonl"), {**record, **values})
 
     def page(self, name):
         """Read a published JSON file."""

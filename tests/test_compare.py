@@ -166,9 +166,9 @@ def borders(project):
     slower = {name: [[sample / 2 for sample in cell] for cell in cells] for name, cells in values.items()}
     old, new = (project.add_result(release, sides) for release, sides in ((OLD, values), (NEW, slower)))
     # The two measures of a cell share a run, which is recorded for the first of them.
-    project.add_record(old, f"{CPU_RATE}-0", "1-aaaa")
-    project.add_record(new, f"{CPU_RATE}-0", "1-bbbb")
-    project.add_record(new, f"{CPU_RATE}-1", "1-bbbb")
+    project.add_record(old, f"{CPU_RATE}-0", behaviour="1-aaaa")
+    project.add_record(new, f"{CPU_RATE}-0", behaviour="1-bbbb")
+    project.add_record(new, f"{CPU_RATE}-1", behaviour="1-bbbb")
     return project, old, new
 
 
@@ -196,14 +196,14 @@ def test_nothing_but_different_work_is_refused(borders):
     """As for different versions of the benchmarks; the newest record of a cell counts."""
     project, old, new = borders
     for place in range(len(CELLS)):
-        project.add_record(old, f"{RATE}-{place}", "1-aaaa")
-        project.add_record(new, f"{RATE}-{place}", "1-bbbb")
+        project.add_record(old, f"{RATE}-{place}", behaviour="1-aaaa")
+        project.add_record(new, f"{RATE}-{place}", behaviour="1-bbbb")
     done = project.asv("compare", OLD, NEW)
     assert done.returncode == 2
     assert {row[0] for row in table(done.stdout).values()} == {"#"}
     assert f"{OLD} and {NEW} do different work" in done.stdout
     for place in range(len(CELLS)):
-        project.add_record(old, f"{RATE}-{place}", "1-bbbb")
+        project.add_record(old, f"{RATE}-{place}", behaviour="1-bbbb")
     assert project.asv("compare", OLD, NEW).returncode == 0
 
 

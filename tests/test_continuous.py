@@ -64,7 +64,7 @@ def test_different_work_is_no_loss(project, places, status, marks):
     for release, behaviour in ((OLD, "1-aaaa"), (NEW, "1-bbbb")):
         (path,) = project.results.glob(f"here/{project.commits[release][:8]}-planted-*.json")
         for place in places:
-            project.add_record(path, f"{RATE}-{place}", behaviour)
+            project.add_record(path, f"{RATE}-{place}", behaviour=behaviour)
     done = project.asv("continuous", OLD, NEW)
     assert done.returncode == status, done.stdout
     assert {row[0] for row in table(done.stdout).values()} == marks

@@ -161,27 +161,6 @@ def test_other_processes_on_the_gpu_are_found(tmp_path):
     assert (finding.subject, finding.found) == ("GPU processes", "/opt/train, v2 (77)")
 
 
-def clock_of(durations):
-    """A clock whose successive pairs of reads are `durations` apart."""
-    for duration in durations:
-        yield 0.0
-        yield duration
-
-
-def test_an_unsteady_clock_is_probed_again_and_kept_with_a_flag():
-    """Public case 53: bounded tries, a result that is kept and flagged, never nothing."""
-    clock = clock_of([1.0, *[1.2] * 9] * facts.PROBE_TRIES)
-
-    assert facts.probe_speed(lambda: None, lambda: next(clock)) == {"drift": 0.2, "tries": 3, "steady": False}
-
-
-def test_a_steady_second_try_is_enough():
-    """One disturbed probe is not a drift."""
-    clock = clock_of([1.0, *[1.2] * 9, *[1.0] * 10])
-
-    assert facts.probe_speed(lambda: None, lambda: next(clock)) == {"drift": 0.0, "tries": 2, "steady": True}
-
-
 def test_drift_is_a_finding(tmp_path):
     """An unsteady machine is told so."""
     known = {**facts.gather(tmp_path, no_programs), "speed": {"drift": 0.2, "tries": 3, "steady": False}}

@@ -45,7 +45,7 @@ def test_releases_of_different_work_are_named(tmp_path):
     assert "different work" not in project.asv(*arguments).stdout
     old, new = (project.commits[release][:8] for release in ("ale-py-0.11.0", "ale-py-0.12.1"))
     for result in project.results.glob("here/*-planted-*.json"):
-        project.add_record(result, f"{RATE}-1", "1-new" if result.name.startswith(new) else "1-old")
+        project.add_record(result, f"{RATE}-1", behaviour="1-new" if result.name.startswith(new) else "1-old")
     done = project.asv(*arguments)
     assert f"{new} does different work than {old}, a step between them is no loss" in done.stdout, done.stdout
     assert done.stdout.count("different work") == 1

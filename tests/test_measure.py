@@ -72,6 +72,8 @@ def test_a_slow_first_call_is_warm_up():
     agent.policy = slow_once
     done = measure(loop, agent, SHORT, 2, clock=clock)
     assert done.samples == [2000.0, 2000.0, 2000.0]
+    assert len(done.pace_s) == 4
+    assert min(done.pace_s) > 0
     assert done.warmup_s == pytest.approx(5.004)
 
 

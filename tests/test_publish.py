@@ -169,7 +169,7 @@ def test_different_work_is_no_loss_of_a_release(tmp_path):
     project.add_benchmark(RATE, "env-steps/s", params=("known", "unknown"))
     for release, value in zip(SERIES[1:], (10000, 10000, 7000, 7000), strict=True):
         result = project.add_result(release, {RATE: [windows(value, processes=6)] * 2})
-        project.add_record(result, f"{RATE}-0", "1-aaaa" if value == 10000 else "1-bbbb")
+        project.add_record(result, f"{RATE}-0", behaviour="1-aaaa" if value == 10000 else "1-bbbb")
     done = project.asv("publish")
     assert done.returncode == 0, done.stdout
     assert list(losses(project)) == [f"{RATE}('unknown')"]

@@ -34,12 +34,16 @@ def samples(rate, processes=6):
     return tuple(rate * (1 + 0.01 * (p % 2)) * (1 - 0.002 * w) for p in range(processes) for w in range(5))
 
 
-def changes(rates, notes=(), unit="env-steps/s", processes=6, works=()):
-    """Verdicts on releases with these rates and fingerprints; None is a release without a result."""
+def changes(rates, notes=(), unit="env-steps/s", *, processes=6, works=(), paces=()):
+    """Verdicts on releases with these rates, fingerprints and paces; None is a release without a result."""
     series = Series("ale-py", "ale-py", {}, releases(len(rates), notes))
     points = {
-        release.name: Point(LINE, release, unit, "measured", samples(rate, processes), rate, behaviour=work)
-        for release, rate, work in itertools.zip_longest(series.releases, rates, works)
+        release.name: Point(
+            *(LINE, release, unit, "measured", samples(rate, processes), rate),
+            behaviour=work,
+            paces=((pace,) * 6,) if pace else (),
+        )
+        for release, rate, work, pace in itertools.zip_longest(series.releases, rates, works, paces)
         if rate
     }
     return list(line_changes(series, points))
@@ -93,6 +97,14 @@ def test_another_fingerprint_is_never_a_loss():
     found = changes([100, 80, 80, 60], works=["1-a", "1-b", "1-b", None])
     assert [change.verdict.word for change in found] == ["first measured", "different work", "same", "slower"]
     assert found[1].verdict.reason.startswith("different work than ale-py-0: the same seed and actions gave other")
+
+
+def test_the_machine_s_pace_is_no_release_s_doing():
+    """A loss that the cores' pace explains is inconclusive; one beyond it is a loss; an unknown pace explains none."""
+    found = changes([100, 70, 70, 40], paces=[0.010, 0.014, None, 0.010])
+    assert [change.verdict.word for change in found] == ["first measured", "inconclusive", "same", "slower"]
+    assert "the machine's own pace was 0.71 times" in found[1].verdict.reason
+    assert words([100, 40], paces=[0.010, 0.014]) == ["first measured", "slower"]
 
 
 def test_without_windows_there_is_no_verdict():

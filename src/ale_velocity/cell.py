@@ -87,6 +87,7 @@ class CellResult:
             "windows": [dataclasses.asdict(window) for window in self.measurement.windows],
             "samples": self.measurement.samples,
             "cpu_samples": self.measurement.cpu_samples,
+            "pace_s": self.measurement.pace_s,
             "facts": self.facts,
         }
 

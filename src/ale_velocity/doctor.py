@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ale_velocity import envs, facts
+from ale_velocity import envs, facts, pace
 from ale_velocity.cell import write_json
 from ale_velocity.options import at_least_one
 
@@ -51,7 +51,7 @@ def add_command(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the facts and the findings."""
-    known = {**facts.gather(), "speed": facts.probe_speed()}
+    known = {**facts.gather(), "speed": pace.probe()}
     found = list(findings(known, arguments.threads))
     for name, value in known.items():
         print(f"{name:<20} {json.dumps(value)}")

@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import subprocess
-import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +31,6 @@ VARIABLES = (
     *("CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "NVIDIA_TF32_OVERRIDE"),
     *("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"),
 )
-
-PROBE_SLICES = 10
-PROBE_ITERATIONS = 200_000  # some milliseconds of pure Python a slice
-PROBE_TRIES = 3
-STEADY_WITHIN = 0.05
 
 GPU_FIELDS = ("name", "driver_version", "clocks.sm", "clocks.max.sm", "temperature.gpu", "power.draw", "power.limit")
 # Drivers renamed the field; older ones know only the second.
@@ -94,31 +88,6 @@ def in_words(facts: dict[str, Any]) -> str:
     known = identity(facts)
     variables = [f"{name}={value}" for name, value in known.get("variables", {}).items()]
     return ", ".join([known["cpu"], f"{known['usable_cpus']} usable CPUs", *known["gpus"], *variables])
-
-
-def probe_speed(
-    work: Callable[[], Any] = lambda: sum(range(PROBE_ITERATIONS)),
-    clock: Callable[[], float] = time.thread_time,
-) -> dict[str, Any]:
-    """Time the same work in slices of CPU time: `drift` is slowest over fastest, less one.
-
-    An unsteady machine is tried again, a few times; the last try is kept and says `steady: False`, as CPU time of
-    equal work only changes with the clock frequency or with what neighbours do to caches and sibling threads.
-    """
-    for tries in range(1, PROBE_TRIES + 1):
-        drift = round(_drift(work, clock), 3)
-        if drift <= STEADY_WITHIN or tries == PROBE_TRIES:
-            break
-    return {"drift": drift, "tries": tries, "steady": drift <= STEADY_WITHIN}
-
-
-def _drift(work: Callable[[], Any], clock: Callable[[], float]) -> float:
-    slices = []
-    for _ in range(PROBE_SLICES):
-        started = clock()
-        work()
-        slices.append(clock() - started)
-    return max(slices) / min(slices) - 1
 
 
 def _names_only(value: str) -> str:

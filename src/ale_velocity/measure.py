@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ale_velocity import pace
 from ale_velocity.errors import VelocityError
 
 if TYPE_CHECKING:
@@ -80,11 +81,15 @@ class Window:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The windows of one process, and how long its warm-up took."""
+    """The windows of one process, and how long its warm-up took.
+
+    `pace_s` are the CPU seconds of `pace.read`, before the first window and after each.
+    """
 
     windows: tuple[Window, ...]
     warmup_s: float
     warmup_iterations: int
+    pace_s: tuple[float, ...]
 
     @property
     def samples(self) -> list[float]:
@@ -144,7 +149,7 @@ def measure(
     snapshots.add(agent.to_host(loop.observations))
     progress(f"warm-up {warmup_s:.1f} s")
 
-    windows = []
+    windows, pace_s = [], [pace.read()]
     for number in range(1, protocol.reps + 1):
         num_compiled = agent.num_compiled
         window = time_window(loop.run, rounds * batches, drain=agent.drain, clock=clock, cpu_clock=cpu_clock)
@@ -153,10 +158,11 @@ def measure(
             raise VelocityError(f"torch recompiled during window {number}: its time is not a steady state's")
         snapshots.add(agent.to_host(loop.observations))
         windows.append(window)
+        pace_s.append(pace.read())
         progress(f"window {number}/{protocol.reps}: {window.env_steps_per_second:,.0f} env-steps/s")
     agent.check()
     snapshots.check()
-    return Measurement(tuple(windows), warmup_s, num_warmups * warmup)
+    return Measurement(tuple(windows), warmup_s, num_warmups * warmup, tuple(pace_s))
 
 
 def time_window(

@@ -8,6 +8,7 @@ tools/simulate_verdicts.py prints the error rates of these functions.
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import functools
 import math
 import statistics
@@ -36,6 +37,7 @@ ASSUMED_SPREAD = 0.016  # that measured spread, to plan a number of processes wh
 # Samples have 4 significant digits, steps of up to 0.1%: a spread cannot be known to be less than that of a step.
 ROUNDING_SPREAD = 1e-3 / math.sqrt(12)
 MOST_PLANNED = 1000  # beyond so many processes or pairs, the exact number helps nobody
+PACE_WITHIN = math.log(1.1)  # readings of a machine's pace differ by less where nothing disturbs it
 
 Change = Literal["more", "less", "same", "inconclusive"]
 
@@ -172,10 +174,46 @@ def process_estimator(unit: str) -> Callable[[Sequence[float]], float]:
     return max if unit == WALL_UNIT else statistics.fmean
 
 
+def pace_ratio(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], unit: str) -> float:
+    """Return how many times as fast the machine was after as before, from the paces (`pace_s`) of the processes.
+
+    A process's pace is read as its rate is (`process_estimator`): the best for the best window, else the mean. It is
+    1 where a side has none, and for units which are no rates.
+    """
+    if unit not in (WALL_UNIT, CPU_UNIT) or not before or not after:
+        return 1.0
+    estimate = min if unit == WALL_UNIT else statistics.fmean
+    seconds = [statistics.geometric_mean(estimate(readings) for readings in side) for side in (before, after)]
+    return seconds[0] / seconds[1]
+
+
+def is_other_pace(ratio: float) -> bool:
+    """Whether two paces differ by more than their readings do."""
+    return abs(math.log(ratio)) > PACE_WITHIN
+
+
 def compare_processes(
-    before: Sequence[float], after: Sequence[float], *, same_within: float = SAME_WITHIN
+    before: Sequence[float], after: Sequence[float], *, same_within: float = SAME_WITHIN, pace: float = 1.0
 ) -> Comparison:
     """Compare two independent sets of processes, one value each; `same_within` is a share (0.02 is 2%).
+
+    Where the machine itself had another `pace` (see `pace_ratio`), what is found must hold for the rates as they are
+    and for rates held to the pace, at the far end of what its readings tell: how much of the work is the cores' is
+    not known.
+    """
+    found = _compare_processes(before, after, same_within)
+    if not is_other_pace(pace):
+        return found
+    far = pace * math.exp(math.copysign(PACE_WITHIN, math.log(pace)))
+    held = _compare_processes(before, [value / far for value in after], same_within)
+    if held.change == found.change:
+        return found
+    reason = f"inconclusive: the machine's own pace was {pace:.2f} times that of before; needs both measured in turn"
+    return dataclasses.replace(found, change="inconclusive", reason=reason, needed=None)
+
+
+def _compare_processes(before: Sequence[float], after: Sequence[float], same_within: float) -> Comparison:
+    """Compare two sets of processes of one machine that was the same throughout.
 
     Two errors are looked at: one that pools the spreads of both sides, exact where they are equal, and Welch's, for
     sides that differ. Neither alone keeps its level for all numbers and spreads, so a verdict must hold by both.

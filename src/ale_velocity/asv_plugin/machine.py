@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asv.console import log
 from asv.machine import Machine
 
-from ale_velocity import facts
+from ale_velocity import facts, pace
 from ale_velocity.asv_plugin import records
 from ale_velocity.asv_plugin.refusal import refuse
 from ale_velocity.settings import PREFIX
+from ale_velocity.stats import is_other_pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +58,7 @@ def unchanged(save: Callable[..., None]) -> Callable[..., None]:
     """Return the replacement of `Machine.save`: results of one name are of one machine.
 
     asv would write over the old description and go on, and the other hardware would look like another release's doing.
+    The same hardware at another pace (a cloud machine's host is not always the same) is no error, but said.
     """
 
     def check_and_save(self: Any, results_dir: str) -> None:
@@ -68,6 +71,17 @@ def unchanged(save: Callable[..., None]) -> Callable[..., None]:
                     f"the results in {folder} are of another machine ({facts.in_words(before)}) than this one "
                     f"({facts.in_words(now)}): give this one a name of its own in {PREFIX}MACHINE{unset}"
                 )
+        warn_of_other_pace(folder, pace.read())
         save(self, results_dir)
 
     return check_and_save
+
+
+def warn_of_other_pace(folder: Path, now: float) -> None:
+    """Say it where the fixed work of `pace` takes clearly more or less time `now` than beside the stored results."""
+    known = [min(record["pace_s"]) for record in records.read(folder / "cells.jsonl") if "pace_s" in record]
+    if known and is_other_pace(ratio := statistics.median(known) / now):
+        log.warning(
+            f"this machine's cores now run {ratio:.2f} times as fast as when the results in {folder} were measured: "
+            "a release measured now shows that too. Measure releases in turn: asv continuous, or ale-velocity duel"
+        )

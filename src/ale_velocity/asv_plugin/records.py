@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 Record = dict[str, Any]
+Pace = list[float]  # `Measurement.pace_s`
 
 
 class CellRecords:
@@ -15,11 +16,14 @@ class CellRecords:
     def __init__(self, results_dir: str | Path, machine: str) -> None:
         self._newest: dict[tuple[str, str, str], Record] = {}
         self._behaviours: dict[tuple[str, str, tuple[str, str]], str] = {}
+        self._paces: dict[tuple[str, str, tuple[str, str]], list[Pace]] = {}
         for record in read(Path(results_dir) / machine / "cells.jsonl"):
             commit, environment, cell = record["commit"], record["environment"], record.get("benchmark") or ""
             self._newest[commit, environment, cell] = record
             if "behaviour" in record:
                 self._behaviours[commit, environment, _without_method(cell)] = record["behaviour"]
+            if "pace_s" in record:
+                self._paces.setdefault((commit, environment, _without_method(cell)), []).append(record["pace_s"])
 
     @property
     def newest(self) -> list[Record]:
@@ -36,6 +40,12 @@ class CellRecords:
         It is that of all methods of the cell's class: they share a run, which is recorded for the first of them.
         """
         return self._behaviours.get((commit, environment, _without_method(cell)))
+
+    def paces(self, commit: str, environment: str, cell: str, num_samples: int) -> list[Pace]:
+        """Return what the processes behind a cell's samples read of the machine's pace; those that recorded it."""
+        known = self._paces.get((commit, environment, _without_method(cell)), [])
+        windows = len(known[-1]) - 1 if known else 1
+        return known[-max(num_samples // windows, 1) :]
 
 
 def cell_name(benchmark: str, params: Any, place: int | None) -> str:

@@ -20,7 +20,7 @@ from ale_velocity.measure import PROTOCOLS
 from ale_velocity.settings import PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 MACHINE_FACTS = ("arch", "cpu", "num_cpu")  # what one machine name may not hide a change of
 DECIDED_BY_MACHINE = "auto"  # the environment replaces it by what the machine has, so any value fits
@@ -35,7 +35,7 @@ class Cell:
 
     `value` is None where it failed and NaN where it was skipped or never run. `samples` are windows, `reps` of them a
     process; None where they were not recorded, or where nothing says how many a process gave. `behaviour` is the
-    fingerprint of the work, where a record has one.
+    fingerprint of the work, and `paces` what each process read of the machine's pace, where records have them.
     """
 
     benchmark: str
@@ -45,6 +45,7 @@ class Cell:
     version: str | None = None
     reps: int | None = None
     behaviour: str | None = None
+    paces: Sequence[Sequence[float]] = ()
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,11 @@ class Source:
                 continue
             cells = unroll_result(key, params, values, stats, samples)
             for number, (cell, value, stat, windows) in enumerate(cells):
-                behaviour = records[machine].behaviour(commit, environment, cell_name(key, params, number))
+                recorded = commit, environment, cell_name(key, params, number)
+                behaviour = records[machine].behaviour(*recorded)
+                paces = records[machine].paces(*recorded, len(windows or ()))
                 place = cell, f"{machine}/{environment}"
-                side.cells[place] = Cell(key, value, stat, windows, version, reps.get(environment), behaviour)
+                side.cells[place] = Cell(key, value, stat, windows, version, reps.get(environment), behaviour, paces)
         if not side.cells:
             refuse(self._nothing_found(side))
         return side

@@ -116,6 +116,7 @@ def _points(
             measured_at=measured_at,
             updates_per_env_step=record.get("facts", {}).get("updates_per_env_step"),
             behaviour=cells.behaviour(*cell),
+            paces=tuple(map(tuple, cells.paces(*cell, len(windows or ())))),
         )
 
 

@@ -57,7 +57,8 @@ class Point:
 
     `status` is "measured", "n/a" (the release or protocol has no such cell) or "failed"; `reason` says why not
     measured, where a record tells. Without samples (asv stores them on request) `median` is all there is.
-    `behaviour` is the fingerprint of the work, where a record has one.
+    `behaviour` is the fingerprint of the work, and `paces` what each process read of the machine's pace, where records
+    have them.
     """
 
     line: Line
@@ -70,6 +71,7 @@ class Point:
     measured_at: dt.datetime | None = None
     updates_per_env_step: float | None = None
     behaviour: str | None = None
+    paces: tuple[tuple[float, ...], ...] = ()
 
     @cached_property
     def processes(self) -> tuple[tuple[float, ...], ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ale_velocity.behaviour import difference
-from ale_velocity.stats import compare_processes
+from ale_velocity.stats import compare_processes, pace_ratio
 from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ def _verdict(before: Point, after: Point) -> Verdict:
         if not point.process_values:
             reason = f"{point.release.name} lacks whole processes of {point.reps} windows (asv run --record-samples)"
             return Verdict("inconclusive", reason, plain)
-    comparison = compare_processes(before.process_values, after.process_values)
+    pace = pace_ratio(before.paces, after.paces, after.unit)
+    comparison = compare_processes(before.process_values, after.process_values, pace=pace)
     better, worse = ("more", "less") if higher_is_better(after.unit) else ("less", "more")
     word = {better: "faster", worse: "slower"}.get(comparison.change, comparison.change)
     low, high = comparison.low, comparison.high
