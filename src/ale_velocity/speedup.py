@@ -17,7 +17,7 @@ from ale_velocity.units import higher_is_better
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ale_velocity.site.points import Point, Setup
+    from ale_velocity.site.points import Point
 
 DESCRIPTION = """\
 Compare loops by stored results: async with blocking, say. A release that measured both loops with the same number of
@@ -103,15 +103,10 @@ def _grouped(points: Iterable[Point]) -> dict[str, dict[str, Cells]]:
         params = dict(point.line.params)
         others = [value for name, value in params.items() if name not in {"loop", "num_envs"}]
         label = ", ".join([benchmark_label(point.line.benchmark), *others, point.unit])
-        heading = f"{label}, {_in_words(point.line.setup)}"
+        heading = f"{label}, {point.line.setup}"
         of_release = groups.setdefault(heading, {}).setdefault(point.release.name, {})
         of_release[_loop(point), _count(point)] = point
     return groups
-
-
-def _in_words(setup: Setup) -> str:
-    threads = f"{setup.torch_threads} torch threads"
-    return f"{setup.machine} ({setup.protocol}, {setup.device}, {setup.game}, {threads}, Python {setup.python})"
 
 
 def _table(

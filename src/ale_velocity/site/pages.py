@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ale_velocity.site.points import Line, Point, Results, Setup
+    from ale_velocity.site.points import Line, Point, Results
     from ale_velocity.site.verdicts import Change, Step
     from ale_velocity.timeline.manifest import Release, Series
 
@@ -89,7 +89,7 @@ def _setups(changes: Sequence[Change], lines: Sequence[Line]) -> str:
         rows = [(line, known.get(line)) for line in lines if line.setup == setup]
         counts = Counter(change.verdict.word if change else "not measured" for _, change in rows)
         summary = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
-        parts.append(f"<h2>{_setup(setup)}</h2><p>{summary}</p>{_behaviours(rows)}{_cells(rows)}")
+        parts.append(f"<h2>{escape(str(setup))}</h2><p>{summary}</p>{_behaviours(rows)}{_cells(rows)}")
     return "".join(parts)
 
 
@@ -134,7 +134,7 @@ def _movers(results: Results, changes: list[Change], word: str) -> str:
                 f"{_release_link(results, step.before.release)} → {_release_link(results, point.release)}",
                 _what(point.line) + (f" (and {len(group) - 1} other counts)" if len(group) > 1 else ""),
                 f"{_number(step.before)} → {_number(point)}",
-                _setup(point.line.setup),
+                escape(str(point.line.setup)),
             )
         )
     hidden = len(ranked) - len(rows)
@@ -220,12 +220,6 @@ def _number(point: Point) -> str:
 def _what(line: Line) -> str:
     values = ", ".join(f"{value} envs" if name == "num_envs" else value for name, value in line.params)
     return escape(f"{benchmark_label(line.benchmark)}: {values}" if values else benchmark_label(line.benchmark))
-
-
-def _setup(setup: Setup) -> str:
-    threads = "" if setup.torch_threads == "default" else f", {setup.torch_threads} torch threads"
-    words = f"{setup.machine}, {setup.device}, {setup.game}, {setup.protocol}{threads}, Python {setup.python}"
-    return escape(words)
 
 
 def _release_link(results: Results, release: Release) -> str:

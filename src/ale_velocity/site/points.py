@@ -33,6 +33,11 @@ class Setup:
     torch_threads: str
     python: str
 
+    def __str__(self) -> str:
+        """Return it in words; torch's own number of threads goes without saying."""
+        threads = "" if self.torch_threads == "default" else f", {self.torch_threads} torch threads"
+        return f"{self.machine}, {self.device}, {self.game}, {self.protocol}{threads}, Python {self.python}"
+
 
 @dataclass(frozen=True)
 class Line:
