@@ -26,7 +26,9 @@ def test_both_clocks_frame_the_drained_window():
 
 def test_samples_of_both_clocks_are_rounded():
     """What asv stores has 4 significant digits."""
-    measurement = Measurement((Window(rows=100_000, elapsed_s=3.0, cpu_s=7.0),), warmup_s=1.0, warmup_iterations=64)
+    measurement = Measurement(
+        (Window(rows=100_000, elapsed_s=3.0, cpu_s=7.0),), warmup_s=1.0, warmup_iterations=64, pace_s=()
+    )
 
     assert (measurement.samples, measurement.cpu_samples) == ([33330.0], [14290.0])
 

@@ -17,7 +17,7 @@ TINY = Protocol("tiny", reps=2, iterations=8, warmup=4)
 
 def result(*rates):
     windows = tuple(Window(rows=rate, elapsed_s=1.0, cpu_s=1.0) for rate in rates)
-    return CellResult(Cell("dqn", "step", 4, TINY), Measurement(windows, 0.1, 4), {})
+    return CellResult(Cell("dqn", "step", 4, TINY), Measurement(windows, 0.1, 4, ()), {})
 
 
 def test_percent_of_the_lower_ceiling_by_hand():
