@@ -158,7 +158,7 @@ def test_a_protocol_is_a_choice(tmp_path, capsys):
     assert [cli.main([*command, "--protocol", name]) for name in ("reference", "standard")] == [0, 0]
 
 
-@pytest.mark.parametrize("option", [f"--{name.replace('_', '-')}" for name in selection.SELECTABLE])
+@pytest.mark.parametrize("option", [selection.option(name) for name in selection.SELECTABLE])
 def test_what_is_not_there_is_named(export, option):
     """With what there is instead."""
     code, _, message = export(option, "nothing")

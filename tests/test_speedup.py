@@ -41,7 +41,7 @@ def test_releases_are_pairs(speedup):
     """A release with both loops counts once a count; the interval holds the mean gain, and each release's is shown."""
     code, (heading, columns, *lines) = speedup("--machine", "vm")
     assert code == 0
-    assert heading == ("DQN training, env-steps/s, vm, cpu, pong, standard, Python 3.11: speed-up over step")
+    assert heading == "DQN training, env-steps/s, vm, cpu, pong, standard, Python 3.11: speed-up over step"
     assert columns.split()[:4] == ["loop", "envs", "pairs", "speed-up"]
     assert [line.split()[:3] for line in lines] == [
         ["send_recv", "1", "3"],

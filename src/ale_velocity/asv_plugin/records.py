@@ -8,6 +8,7 @@ from typing import Any
 
 Record = dict[str, Any]
 Pace = list[float]  # `Measurement.pace_s`
+Run = tuple[str, str, str, str]
 
 
 class CellRecords:
@@ -15,15 +16,16 @@ class CellRecords:
 
     def __init__(self, results_dir: str | Path, machine: str) -> None:
         self._newest: dict[tuple[str, str, str], Record] = {}
-        self._behaviours: dict[tuple[str, str, tuple[str, str]], str] = {}
-        self._paces: dict[tuple[str, str, tuple[str, str]], list[Pace]] = {}
+        self._behaviours: dict[Run, str] = {}
+        self._paces: dict[Run, list[Pace]] = {}
         for record in read(Path(results_dir) / machine / "cells.jsonl"):
             commit, environment, cell = record["commit"], record["environment"], record.get("benchmark") or ""
             self._newest[commit, environment, cell] = record
+            run = _run(commit, environment, cell)
             if "behaviour" in record:
-                self._behaviours[commit, environment, _without_method(cell)] = record["behaviour"]
+                self._behaviours[run] = record["behaviour"]
             if "pace_s" in record:
-                self._paces.setdefault((commit, environment, _without_method(cell)), []).append(record["pace_s"])
+                self._paces.setdefault(run, []).append(record["pace_s"])
 
     @property
     def newest(self) -> list[Record]:
@@ -35,15 +37,12 @@ class CellRecords:
         return self._newest.get((commit, environment, cell), {})
 
     def behaviour(self, commit: str, environment: str, cell: str) -> str | None:
-        """Return the newest fingerprint of a cell; None where none was recorded.
-
-        It is that of all methods of the cell's class: they share a run, which is recorded for the first of them.
-        """
-        return self._behaviours.get((commit, environment, _without_method(cell)))
+        """Return the newest fingerprint of a cell; None where none was recorded."""
+        return self._behaviours.get(_run(commit, environment, cell))
 
     def paces(self, commit: str, environment: str, cell: str, num_samples: int) -> list[Pace]:
         """Return what the processes behind a cell's samples read of the machine's pace; those that recorded it."""
-        known = self._paces.get((commit, environment, _without_method(cell)), [])
+        known = self._paces.get(_run(commit, environment, cell), [])
         windows = len(known[-1]) - 1 if known else 1
         return known[-max(num_samples // windows, 1) :]
 
@@ -59,9 +58,10 @@ def read(path: Path) -> list[Record]:
     return [record for line in lines if (record := _parsed(line))]
 
 
-def _without_method(cell: str) -> tuple[str, str]:
+def _run(commit: str, environment: str, cell: str) -> Run:
+    """Return what all methods of a cell's class share: one run, which is recorded for the first of them."""
     benchmark, _, place = cell.partition("-")
-    return benchmark.rpartition(".")[0], place
+    return commit, environment, benchmark.rpartition(".")[0], place
 
 
 def _parsed(line: str) -> Record | None:
