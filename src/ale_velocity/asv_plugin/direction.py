@@ -29,6 +29,7 @@ REPLACED: dict[Point, Callable[[Any], Any]] = {
     Point("asv.graph:_compute_graph_steps", "5e4f1a1ee6377a0a"): _by(series.graph_steps),
     Point("asv.graph:_fill_missing_data", "7a27263c6e0101d4"): _by(series.filled),
     Point("asv.plugins.regressions:Regressions.publish", "a9b29c0cdc114371"): _by(regressions.publish),
+    Point("asv.results:Results.get_result_value", "396b957cffa05bad"): results.tried_only,
     Point("asv.results:Results.load", "269b8b08259edff2"): results.strictly,
     Point("asv.util:human_value", "c0ce5228cf7aadeb"): units.with_unit,
 }

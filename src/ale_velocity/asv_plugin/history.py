@@ -22,6 +22,7 @@ from asv.machine import Machine
 from asv.results import iter_results_for_machine
 
 from ale_velocity.asv_plugin import machine, records, stored
+from ale_velocity.asv_plugin.results import values_of
 from ale_velocity.cell import append_record
 from ale_velocity.errors import VelocityError
 from ale_velocity.settings import PREFIX
@@ -104,7 +105,7 @@ class History:
                 continue
             for method in result.get_result_keys(self._suite):
                 version = self._suite[method]["version"]
-                for place, value in enumerate(result.get_result_value(method, self._suite[method]["params"])):
+                for place, value in enumerate(values_of(result, method, self._suite[method]["params"])):
                     cell = f"{method}-{place}"
                     if value is None:
                         state[names[result.commit_hash], cell] = FAILED

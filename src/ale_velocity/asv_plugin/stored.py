@@ -17,6 +17,7 @@ from asv.results import iter_results
 
 from ale_velocity.asv_plugin import records
 from ale_velocity.asv_plugin.records import CellRecords
+from ale_velocity.asv_plugin.results import values_of
 from ale_velocity.errors import VelocityError
 from ale_velocity.settings import PREFIX
 from ale_velocity.site.order import natural_key
@@ -89,7 +90,7 @@ def _points(
     setup = _setup(result)
     started_at = result.started_at.get(key)
     measured_at = dt.datetime.fromtimestamp(started_at / 1000, dt.timezone.utc) if started_at else None
-    values = result.get_result_value(key, params)
+    values = values_of(result, key, params)
     samples = result.get_result_samples(key, params)
     if not params:
         values, samples = values or [None], samples or [None]
