@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from ale_velocity import pace, stats
@@ -20,10 +22,55 @@ def clock_of(durations):
         yield duration
 
 
-def test_a_reading_is_the_quickest_of_a_few():
-    """An interrupt only ever adds."""
-    clock = clock_of([0.3, 0.123456, 0.2])
+@pytest.fixture
+def cores(monkeypatch):
+    """Let this process have ten cores; return the list of where it was moved to."""
+    moves = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(10)), raising=False)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda _, cores: moves.append(cores), raising=False)
+    return moves
+
+
+def test_a_reading_is_of_all_cores(cores):
+    """Of each the quicker of two, since an interrupt only ever adds; of many cores some; then all are usable."""
+    clock = clock_of([0.3, 0.1, 0.1, 0.3, 0.12, 0.12, 0.3, 0.1, 0.4, 0.22341])
+    assert pace.read(lambda: None, lambda: next(clock)) == pytest.approx(
+        (0.1 + 0.1 + 0.12 + 0.1 + 0.22341) / 5, abs=5e-5
+    )
+    assert cores == [{0}, {2}, {4}, {6}, {8}, set(range(10))]
+
+
+def test_a_core_that_was_taken_away_is_no_error(cores, monkeypatch):
+    """The reading is then of where the thread is."""
+
+    def refuse(_, wanted):
+        if len(wanted) == 1:
+            raise OSError(22, "Invalid argument")
+        cores.append(wanted)
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+    assert pace.read() > 0
+    assert cores == [set(range(10))]
+
+
+def test_where_threads_cannot_be_moved_one_reading_will_do(monkeypatch):
+    """As on macOS and Windows."""
+    monkeypatch.delattr(os, "sched_setaffinity", raising=False)
+    clock = clock_of([0.3, 0.123456])
     assert pace.read(lambda: None, lambda: next(clock)) == 0.1235
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be moved here")
+def test_the_thread_may_run_everywhere_afterwards():
+    """Also when the work is stopped on a core."""
+    usable = os.sched_getaffinity(0)
+    with pytest.raises(KeyboardInterrupt):
+        pace.read(_stopped)
+    assert os.sched_getaffinity(0) == usable
+
+
+def _stopped():
+    raise KeyboardInterrupt
 
 
 def test_an_unsteady_clock_is_probed_again_and_kept_with_a_flag():
@@ -41,11 +88,11 @@ def test_a_steady_second_try_is_enough():
 @pytest.mark.parametrize(
     ("before", "after", "unit", "ratio"),
     [
-        ([[4, 8, 6]], [[8, 16, 18]], WALL_UNIT, 0.5),  # the best
-        ([[4, 8, 6]], [[8, 16, 12]], CPU_UNIT, 0.5),  # the mean
-        ([[4], [16]], [[4]], WALL_UNIT, 2.0),  # the geometric mean of processes
-        ([], [[4]], WALL_UNIT, 1.0),  # not recorded
-        ([[4]], [[8]], "percent of ceiling", 1.0),  # both of its parts were measured at one pace
+        ([[4, 8, 12]], [[9, 15, 25]], WALL_UNIT, 0.5),  # of the best window: a quiet moment beside it is not enough
+        ([[4, 8, 6]], [[8, 16, 12]], CPU_UNIT, 0.5),  # the mean of the windows
+        ([[4, 4], [16, 16]], [[4, 4]], WALL_UNIT, 2.0),  # the geometric mean of processes
+        ([], [[4, 4]], WALL_UNIT, 1.0),  # not recorded
+        ([[4, 4]], [[8, 8]], "percent of ceiling", 1.0),  # both of its parts were measured at one pace
     ],
 )
 def test_paces_compare_as_rates_do(before, after, unit, ratio):
