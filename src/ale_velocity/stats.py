@@ -178,20 +178,20 @@ def process_estimator(unit: str) -> Callable[[Sequence[float]], float]:
 def pace_ratio(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], unit: str) -> float:
     """Return how many times as fast the machine was after as before, from the paces (`pace_s`) of the processes.
 
-    A window's pace is the mean of the readings before and after it, since a pace can change in between. A process's is
-    read from its windows' as its rate is (`process_estimator`): the best for the best window, else the mean. The ratio
-    is 1 where a side has none, and for units which are no rates.
+    A window's pace is the mean of the readings before and after it, since a pace can change in between, and a process's
+    comes from its windows' as its rate does (`process_estimator`). The ratio is 1 where a side has none, and for units
+    which are no rates.
     """
     if unit not in (WALL_UNIT, CPU_UNIT) or not before or not after:
         return 1.0
-    estimate = min if unit == WALL_UNIT else statistics.fmean
-    seconds = [
+    estimate = process_estimator(unit)
+    paces = [
         statistics.geometric_mean(
-            estimate(statistics.fmean(pair) for pair in itertools.pairwise(readings)) for readings in side
+            estimate([1 / statistics.fmean(around) for around in itertools.pairwise(readings)]) for readings in side
         )
         for side in (before, after)
     ]
-    return seconds[0] / seconds[1]
+    return paces[1] / paces[0]
 
 
 def is_other_pace(ratio: float) -> bool:
