@@ -158,6 +158,15 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(project, second, mes
     assert {row[3] for row in table(done.stdout).values()} <= {"n/a"}
 
 
+def test_an_environment_option_that_fits_no_result_says_what_it_leaves_out(project):
+    """As for results of a node's own torch, read on another machine."""
+    for release in (OLD, NEW):
+        project.add_result(release, {RATE: [100.0] * len(CELLS)})
+    done = project.asv("compare", OLD, NEW, "-E", "preinstalled")
+    assert done.returncode == 2
+    assert "on machine here; -E leaves out stack-py3.11-ALE_VELOCITY_DEVICEcpu-" in done.stdout
+
+
 @pytest.fixture
 def borders(project):
     """Return the project with two results: the first cell does different work, the second has one fingerprint only."""

@@ -131,6 +131,9 @@ class Source:
         ]
         message = f"there are no results for {side.name} ({side.commit[:8]}) on machine {self.machine}"
         message += "".join(f"; ignored: {number}, since {why}" for why, number in side.ignored.items())
+        if self.env_names is not None:
+            stored = iter_results_for_machine_and_hash(self.conf.results_dir, self.machine, side.commit)
+            message += "".join(f"; -E leaves out {result.env_name}" for result in stored)
         if elsewhere:
             message += f"; it was measured on {', '.join(elsewhere)}, and only one machine's results are comparable"
         return message
