@@ -152,3 +152,15 @@ def test_another_pace_is_said_before_anything_is_measured(tmp_path, caplog, now,
     warn_of_other_pace(tmp_path, now)
     assert said in caplog.text
     assert bool(said) == bool(caplog.text)
+
+
+@pytest.mark.parametrize(("pace", "change"), [(1.0, "more"), (1.05, "more"), (1.5, "inconclusive"), (0.7, "more")])
+def test_pairs_are_held_to_their_machine_s_pace(pace, change):
+    """Where it was another within pairs; a gain in spite of a slower machine is one."""
+    before = windows(100, processes=6)
+    found = stats.compare_pairs(
+        before, [value * 1.3 for value in windows(100, processes=6)], paces=[pace] * len(before)
+    )
+    assert found.change == change
+    assert found.ratio == pytest.approx(1.3)
+    assert ("another within pairs" in found.reason) == (change == "inconclusive")

@@ -77,6 +77,43 @@ def test_the_loop_that_takes_less_time_is_faster(tmp_path, capsys):
     assert "faster" in last
 
 
+@pytest.fixture
+def history(tmp_path):
+    """Three releases of a known speed, of which 0.11.0 does different work and 0.12.0 lacks a count."""
+    tree = ResultsTree(tmp_path)
+    tree.add_machine("vm")
+    tree.add("vm", "ale-py-0.11.0", DQN, curve(2.0, counts=(1, 8), spread=0.002))
+    tree.add("vm", "ale-py-0.11.1", DQN, curve(1.0, counts=(1, 8), spread=0.002))
+    tree.add("vm", "ale-py-0.12.0", DQN, curve(1.1, counts=(8,), spread=0.002))
+    tree.add("vm", "ale-py-0.12.1", DQN, curve(1.2, counts=(1, 8), spread=0.002))
+    return ["speedup", "--config", str(tmp_path / "asv.conf.json")]
+
+
+def test_releases_are_compared_by_what_both_measured(history, capsys):
+    """A loop and count is a pair; different work is left out; nothing is called faster."""
+    assert cli.main([*history, "--over", "ale-py-0.11.1"]) == 0
+    heading, columns, *lines = capsys.readouterr().out.splitlines()
+    assert heading.endswith(": speed-up over ale-py-0.11.1")
+    assert columns.split() == ["release", "loop", "pairs", "speed-up", "95%", "interval", "by", "envs"]
+    assert [line.split()[:3] for line in lines] == [
+        ["ale-py-0.12.0", "send_recv", "1"],
+        ["ale-py-0.12.0", "step", "1"],
+        ["ale-py-0.12.0", "all", "2"],
+        ["ale-py-0.12.1", "send_recv", "2"],
+        ["ale-py-0.12.1", "step", "2"],
+        ["ale-py-0.12.1", "all", "4"],
+    ]
+    assert [float(line.split()[3]) for line in lines] == pytest.approx([1.1] * 3 + [1.2] * 3, abs=0.01)
+    assert lines[4].endswith("1 1.20, 8 1.20")
+    assert not any(word in line for line in lines for word in ("faster", "slower", "inconclusive"))
+
+
+def test_different_work_is_no_speed_up(history, capsys):
+    """Not of any other release."""
+    assert cli.main([*history, "--over", "ale-py-0.11.0"]) == 2
+    assert "measured both with ale-py-0.11.0 and with another, for the same work" in capsys.readouterr().err
+
+
 def test_one_pair_has_no_interval(speedup):
     """Nothing says how much processes differ; machines have tables of their own."""
     _, lines = speedup("--counts", "8")
@@ -87,11 +124,14 @@ def test_one_pair_has_no_interval(speedup):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--over", "stepp"], "no loop 'stepp'; did you mean step?"),
+        (["--over", "stepp"], "no loop or release 'stepp'; did you mean step?"),
         (["--loops", "ping_pong"], "no loop 'ping_pong'; did you mean"),
         (["--counts", "7"], "no env count '7'; did you mean 1 or 8?"),
         (["--machine", "laptop"], "no results for --machine laptop: there are results for node, vm"),
-        (["--benchmark", "EmulatorOnly"], "no release measured both step and another of the chosen loops"),
+        (
+            ["--benchmark", "EmulatorOnly"],
+            "nothing that is chosen was measured both with step and with another",
+        ),
     ],
 )
 def test_what_is_not_there_is_named(speedup, arguments, message):

@@ -1,4 +1,4 @@
-"""`ale-velocity speedup`: how much faster one loop is than another, over all releases that measured both."""
+"""`ale-velocity speedup`: how much faster a loop or a release is than another, by all stored results that tell."""
 
 from __future__ import annotations
 
@@ -10,49 +10,89 @@ from typing import TYPE_CHECKING, Any
 from ale_velocity import selection
 from ale_velocity.errors import VelocityError, require_known
 from ale_velocity.options import at_least_one
+from ale_velocity.site.order import natural_key
 from ale_velocity.site.points import benchmark_label
-from ale_velocity.stats import WALL_UNIT, compare_pairs
+from ale_velocity.site.verdicts import different_work
+from ale_velocity.stats import WALL_UNIT, compare_pairs, is_other_pace, pace_ratio
 from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from ale_velocity.site.points import Point
 
 DESCRIPTION = """\
 Compare loops by stored results: async with blocking, say. A release that measured both loops with the same number of
 envs gives one pair of processes, and the speed-up is the mean of the pairs' ratios (of their logarithms), with its 95%
-interval. The interval is wider where releases differ in their speed-up. One pair alone has none.
+interval. The interval is wider where pairs differ in their speed-up. One pair alone has none. Where the machine ran at
+another pace within pairs, a verdict must not be explained by that.
+
+With a release for --over, releases are compared in the same way: a loop and env count that both measured gives one
+pair. That says by how much, and gives no verdict, since releases are not measured one after the other, as `ale-velocity
+duel` does. Releases that do different work are left out.
 
 The line "all" is of all pairs above it: choose counts with a similar speed-up by --counts.
 """
 FASTER = {"more": "faster", "less": "slower"}
-Cells = dict[tuple[str, int], "Point"]  # what one release measured of a benchmark, by loop and env count
+NUMBERS = (2, 3)  # columns of a table that hold numbers
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a point stands in a table: a pair has two points of one `mate`, and is counted for `who`, in `row`."""
+
+    who: str
+    mate: Hashable
+    row: str
+    label: str  # of the pair, in its row
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is compared, loops or releases: how points pair, and the headings of the table's columns."""
+
+    place: Callable[[Point], Place]
+    columns: tuple[str, str, str]
+    across_releases: bool  # a pair must then have done the same work, and was not measured one after the other
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A release's speeds with two loops, each of all its processes."""
+    """Two points that differ in what is compared, each with all its processes; `over` is the one compared with."""
 
-    release: str
-    over: float
-    speed: float
+    label: str
+    over: Point
+    point: Point
+
+    @property
+    def speeds(self) -> tuple[float, float]:
+        """Of `over` and of `point`."""
+        return _speed(self.over), _speed(self.point)
+
+    @property
+    def pace(self) -> float:
+        """How many times as fast the machine was for `point`."""
+        return pace_ratio(self.over.paces, self.point.paces, self.point.unit)
 
     def __str__(self) -> str:
-        return f"{self.release} {self.speed / self.over:.2f}"
+        before, after = self.speeds
+        pace = f" (at {self.pace:.2f} times the pace)" if is_other_pace(self.pace) else ""
+        return f"{self.label} {after / before:.2f}{pace}"
 
 
 def add_command(subparsers: Any) -> None:
     """Add `speedup`."""
     parser = subparsers.add_parser(
         "speedup",
-        help="compare loops by stored results, over releases",
+        help="compare loops, or releases, by stored results",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
-    parser.add_argument("--over", default="step", metavar="LOOP", help="the loop to compare with (default: step)")
-    parser.add_argument("--loops", nargs="+", metavar="LOOP", help="only these (default: all others)")
+    parser.add_argument(
+        "--over", default="step", metavar="NAME", help="the loop or release to compare with (default: step)"
+    )
+    parser.add_argument("--loops", nargs="+", metavar="LOOP", help="only these (default: all)")
     parser.add_argument("--counts", nargs="+", type=at_least_one, metavar="N", help="only these env counts")
     selection.add_options(parser, unit_default=f"default: {WALL_UNIT}")
 
@@ -66,21 +106,24 @@ def run(arguments: argparse.Namespace) -> int:
     points = [point for point in points if point.status == "measured"]
     values = {"unit": WALL_UNIT, **selection.wanted(arguments)}
     points = [point for point in selection.select(points, values, lambda point: point) if _is_usable(point)]
-    _require("loop", [arguments.over, *(arguments.loops or [])], dict.fromkeys(_loop(point) for point in points))
-    _require("env count", arguments.counts or [], sorted({_count(point) for point in points}))
-    tables = [
-        _table(heading, members, arguments.over, arguments.loops, arguments.counts)
-        for heading, members in _grouped(points).items()
+    over, releases = arguments.over, dict.fromkeys(point.release.name for point in points)
+    loops = dict.fromkeys(_loop(point) for point in points)
+    require_known("loop or release", [over], [*loops, *releases])
+    require_known("loop", arguments.loops or [], loops)
+    counts = sorted({_count(point) for point in points})
+    require_known("env count", map(str, arguments.counts or []), map(str, counts))
+    kind = RELEASES if over in releases else LOOPS
+    chosen = [
+        point
+        for point in points
+        if (not arguments.loops or _loop(point) in {*arguments.loops, over})
+        and _count(point) in (arguments.counts or counts)
     ]
-    found = [table for table in tables if table]
+    found = [table for heading, members in _grouped(chosen).items() if (table := _table(heading, members, over, kind))]
     if not found:
-        raise VelocityError(f"no release measured both {arguments.over} and another of the chosen loops")
+        raise VelocityError(f"nothing that is chosen was measured both with {over} and with another, for the same work")
     print("\n\n".join(found))
     return 0
-
-
-def _require(what: str, wanted: Iterable[object], known: Iterable[object]) -> None:
-    require_known(what, [str(name) for name in wanted], [str(name) for name in known])
 
 
 def _is_usable(point: Point) -> bool:
@@ -96,52 +139,67 @@ def _count(point: Point) -> int:
     return int(dict(point.line.params)["num_envs"])
 
 
-def _grouped(points: Iterable[Point]) -> dict[str, dict[str, Cells]]:
-    """Return, by the heading of their table and then by release, what belongs together."""
-    groups: dict[str, dict[str, Cells]] = {}
+def _of_loop(point: Point) -> Place:
+    return Place(_loop(point), (point.release.name, _count(point)), str(_count(point)), point.release.version)
+
+
+def _of_release(point: Point) -> Place:
+    return Place(point.release.name, (point.line.series, point.line.params), _loop(point), str(_count(point)))
+
+
+LOOPS = Kind(_of_loop, ("loop", "envs", "by release"), across_releases=False)
+RELEASES = Kind(_of_release, ("release", "loop", "by envs"), across_releases=True)
+
+
+def _grouped(points: Iterable[Point]) -> dict[str, list[Point]]:
+    """Return, by the heading of their table, what belongs together."""
+    groups: dict[str, list[Point]] = {}
     for point in points:
         params = dict(point.line.params)
         others = [value for name, value in params.items() if name not in {"loop", "num_envs"}]
         label = ", ".join([benchmark_label(point.line.benchmark), *others, point.unit])
-        heading = f"{label}, {point.line.setup}"
-        of_release = groups.setdefault(heading, {}).setdefault(point.release.name, {})
-        of_release[_loop(point), _count(point)] = point
+        groups.setdefault(f"{label}, {point.line.setup}", []).append(point)
     return groups
 
 
-def _table(
-    heading: str, releases: dict[str, Cells], over: str, loops: Sequence[str] | None, counts: Sequence[int] | None
-) -> str:
+def _table(heading: str, points: Sequence[Point], over: str, kind: Kind) -> str:
     """Return the lines of a benchmark and setup; empty without a pair."""
-    found: dict[str, dict[int, list[Pair]]] = {}
-    for cells in releases.values():
-        for (loop, count), point in cells.items():
-            before = cells.get((over, count))
-            if before and loop != over and loop in (loops or [loop]) and count in (counts or [count]):
-                pair = Pair(point.release.version, _speed(before), _speed(point))
-                found.setdefault(loop, {}).setdefault(count, []).append(pair)
-    lines = []
-    for loop, of_count in found.items():
-        rows = [(str(count), of_count[count]) for count in sorted(of_count)]
+    places = [(kind.place(point), point) for point in points]
+    mates = {place.mate: point for place, point in places if place.who == over}
+    found: dict[str, dict[str, list[Pair]]] = {}
+    for place, point in places:
+        mate = mates.get(place.mate)
+        if mate and place.who != over and not (kind.across_releases and different_work(mate, point)):
+            pair = Pair(place.label, mate, point)
+            found.setdefault(place.who, {}).setdefault(place.row, []).append(pair)
+    if not found:
+        return ""
+    who, row, each = kind.columns
+    lines: list[tuple[str, ...]] = [
+        (who, row, "pairs", "speed-up", "95% interval", "" if kind.across_releases else "verdict", each)
+    ]
+    for name, of_row in found.items():
+        rows = [(label, of_row[label]) for label in sorted(of_row, key=natural_key)]
         if len(rows) > 1:
             rows.append(("all", [pair for _, pairs in rows for pair in pairs]))
-        lines += [_line(loop, envs, pairs) for envs, pairs in rows]
-    if not lines:
-        return ""
-    columns = _columns(("loop", "envs", "pairs", "speed-up", "95% interval", "verdict", "by release"))
-    return "\n".join([f"{heading}: speed-up over {over}", columns, *lines])
+        lines += [_line(name, label, pairs, kind) for label, pairs in rows]
+    return "\n".join([f"{heading}: speed-up over {over}", *_aligned(lines)])
 
 
-def _line(loop: str, envs: str, pairs: Sequence[Pair]) -> str:
-    comparison = compare_pairs([pair.over for pair in pairs], [pair.speed for pair in pairs])
+def _line(who: str, row: str, pairs: Sequence[Pair], kind: Kind) -> tuple[str, ...]:
+    before, after = zip(*(pair.speeds for pair in pairs), strict=True)
+    comparison = compare_pairs(before, after, paces=[pair.pace for pair in pairs])
     interval = "" if comparison.low is None else f"{comparison.low:.2f} to {comparison.high:.2f}"
-    verdict = FASTER.get(comparison.change, comparison.change)
-    each = "" if envs == "all" else ", ".join(map(str, pairs))
-    return _columns((loop, envs, str(len(pairs)), f"{comparison.ratio:.2f}", interval, verdict, each))
+    verdict = "" if kind.across_releases else FASTER.get(comparison.change, comparison.change)
+    each = "" if row == "all" else ", ".join(map(str, pairs))
+    return who, row, str(len(pairs)), f"{comparison.ratio:.2f}", interval, verdict, each
 
 
-def _columns(words: tuple[str, ...]) -> str:
-    return "  {:<16}{:>5}{:>7}{:>10}  {:<14}{:<14}{}".format(*words).rstrip()
+def _aligned(lines: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return lines of columns: numbers to the right, words to the left."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    template = "  ".join(f"{{:{'>' if place in NUMBERS else '<'}{width}}}" for place, width in enumerate(widths))
+    return [f"  {template.format(*words)}".rstrip() for words in lines]
 
 
 def _speed(point: Point) -> float:

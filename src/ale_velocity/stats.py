@@ -211,11 +211,20 @@ def compare_processes(
     found = _compare_processes(before, after, same_within)
     if not is_other_pace(pace):
         return found
-    far = pace * math.exp(math.copysign(PACE_WITHIN, math.log(pace)))
-    held = _compare_processes(before, [value / far for value in after], same_within)
+    held = _compare_processes(before, [value / _far(pace) for value in after], same_within)
+    return _agreed(found, held, f"the machine's own pace was {pace:.2f} times that of before")
+
+
+def _far(pace: float) -> float:
+    """Return the far end of what a pace's readings tell, 1 for one that is not another."""
+    return pace * math.exp(math.copysign(PACE_WITHIN, math.log(pace))) if is_other_pace(pace) else 1.0
+
+
+def _agreed(found: Comparison, held: Comparison, why: str) -> Comparison:
+    """Return what was found if it holds at one pace, too."""
     if held.change == found.change:
         return found
-    reason = f"inconclusive: the machine's own pace was {pace:.2f} times that of before; needs both measured in turn"
+    reason = f"inconclusive: {why}; needs both measured in turn"
     return dataclasses.replace(found, change="inconclusive", reason=reason, needed=None)
 
 
@@ -249,8 +258,27 @@ def _compare_processes(before: Sequence[float], after: Sequence[float], same_wit
     return _judge(difference, half_width, verdict_half_width, same_within, plan)
 
 
-def compare_pairs(before: Sequence[float], after: Sequence[float], *, same_within: float = SAME_WITHIN) -> Comparison:
-    """Compare pairs of processes that ran one after the other, so that what disturbed both cancels."""
+def compare_pairs(
+    before: Sequence[float],
+    after: Sequence[float],
+    *,
+    same_within: float = SAME_WITHIN,
+    paces: Sequence[float] = (),
+) -> Comparison:
+    """Compare pairs of processes that ran one after the other, so that what disturbed both cancels.
+
+    `paces` has one of each pair's machine (see `pace_ratio`) where they are known; as in `compare_processes` they must
+    not explain what is found.
+    """
+    found = _compare_pairs(before, after, same_within)
+    if not any(map(is_other_pace, paces)):
+        return found
+    held = _compare_pairs(before, [value / _far(pace) for value, pace in zip(after, paces, strict=True)], same_within)
+    return _agreed(found, held, "the machine's own pace was another within pairs")
+
+
+def _compare_pairs(before: Sequence[float], after: Sequence[float], same_within: float) -> Comparison:
+    """Compare pairs on a machine that was the same throughout."""
     if len(before) != len(after):
         raise VelocityError(f"{len(before)} values before and {len(after)} after are not pairs")
     differences = [new - old for old, new in zip(_logarithms(before), _logarithms(after), strict=True)]

@@ -84,13 +84,19 @@ def line_changes(series: Series, points: dict[str, Point]) -> Iterator[Change]:
         before = point
 
 
-def _verdict(before: Point, after: Point) -> Verdict:
-    plain = Step(before, after.interval.mean / before.interval.mean)
+def different_work(before: Point, after: Point) -> str | None:
+    """Return why two releases' points must not be compared, None where they may be."""
     for release in (after.release, before.release):
         if release.note.startswith(DIFFERENT_WORK):
-            return Verdict("different work", f"{release.name}: {release.note}", plain)
-    if why := difference(before.behaviour, after.behaviour):
-        return Verdict("different work", f"different work than {before.release.name}: {why}", plain)
+            return f"{release.name}: {release.note}"
+    why = difference(before.behaviour, after.behaviour)
+    return f"different work than {before.release.name}: {why}" if why else None
+
+
+def _verdict(before: Point, after: Point) -> Verdict:
+    plain = Step(before, after.interval.mean / before.interval.mean)
+    if why := different_work(before, after):
+        return Verdict("different work", why, plain)
     for point in (before, after):
         if not point.process_values:
             reason = f"{point.release.name} lacks whole processes of {point.reps} windows (asv run --record-samples)"
