@@ -15,7 +15,7 @@ processor\t: 1
 model name\t: Fast CPU 9000
 flags\t\t: fpu sse{hypervisor}
 """
-STEADY = {"drift": 0.01, "tries": 1, "steady": True}
+STEADY = {"drift": 0.01, "tries": 1, "steady": True, "cores_s": [0.0031, 0.0032]}
 
 
 @pytest.fixture(autouse=True)
@@ -163,9 +163,17 @@ def test_other_processes_on_the_gpu_are_found(tmp_path):
 
 def test_drift_is_a_finding(tmp_path):
     """An unsteady machine is told so."""
-    known = {**facts.gather(tmp_path, no_programs), "speed": {"drift": 0.2, "tries": 3, "steady": False}}
+    known = {**facts.gather(tmp_path, no_programs), "speed": {**STEADY, "drift": 0.2, "steady": False}}
 
     assert [finding.subject for finding in doctor.findings(known, threads=1)] == ["frequency drift"]
+
+
+def test_a_core_slower_than_another_is_a_finding(tmp_path):
+    """As where a neighbour has its sibling thread, which no load and no stolen time shows."""
+    known = {**facts.gather(tmp_path, no_programs), "speed": {**STEADY, "cores_s": [0.0031, 0.0062, 0.0031]}}
+    (finding,) = doctor.findings(known, threads=1)
+
+    assert (finding.subject, "up to 100% more CPU time" in finding.found) == ("uneven cores", True)
 
 
 def test_identity_is_what_comparable_results_share(tmp_path):

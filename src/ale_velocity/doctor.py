@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ale_velocity import envs, facts, pace
 from ale_velocity.cell import write_json
 from ale_velocity.options import at_least_one
+from ale_velocity.stats import is_other_pace
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +52,7 @@ def add_command(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the facts and the findings."""
-    known = {**facts.gather(), "speed": pace.probe()}
+    known = {**facts.gather(), "speed": {**pace.probe(), "cores_s": pace.of_each_core()}}
     found = list(findings(known, arguments.threads))
     for name, value in known.items():
         print(f"{name:<20} {json.dumps(value)}")
@@ -91,6 +92,14 @@ def _frequency(known: dict[str, Any]) -> Iterator[Finding]:
             "frequency drift",
             f"the same work took up to {known['speed']['drift']:.0%} more CPU time from one moment to the next",
             "fix the frequency, and keep other work off the machine and off the sibling threads of its CPUs",
+        )
+    cores = known["speed"]["cores_s"]
+    if is_other_pace(ratio := max(cores) / min(cores)):
+        yield Finding(
+            "uneven cores",
+            f"the same work takes up to {ratio - 1:.0%} more CPU time on one core than on another",
+            "where cores are not alike (performance and efficiency cores), keep to equal ones with taskset; where a "
+            "neighbour shares one, measure later, or with 'ale-velocity duel', which alternates",
         )
     if known["cpu_throttle_count"]:
         yield Finding(

@@ -30,9 +30,27 @@ def work() -> None:
 
 
 def read(work: Callable[[], Any] = work, clock: Callable[[], float] = time.thread_time) -> float:
-    """Return the CPU seconds that the work takes now, the mean over the usable cores, to 4 significant digits."""
-    seconds = _on_each_core(lambda: min(_timed(work, clock) for _ in range(READINGS)))
-    return float(f"{statistics.fmean(seconds):.4g}")
+    """Return the CPU seconds that the work takes now, the mean over the usable cores."""
+    return float(f"{statistics.fmean(of_each_core(work, clock)):.4g}")
+
+
+def of_each_core(work: Callable[[], Any] = work, clock: Callable[[], float] = time.thread_time) -> list[float]:
+    """Return the CPU seconds that the work takes now on each usable core, to 4 significant digits.
+
+    Of more than `MOST_CORES` it takes some, evenly; where threads cannot be moved, the one where this thread is.
+    """
+    if not hasattr(os, "sched_setaffinity"):  # macOS, Windows
+        return [_quickest(work, clock)]
+    usable = os.sched_getaffinity(0)
+    seconds = []
+    try:
+        for core in sorted(usable)[:: -(-len(usable) // MOST_CORES)]:
+            with contextlib.suppress(OSError):  # a container may take a core away at any time
+                os.sched_setaffinity(0, {core})
+            seconds.append(_quickest(work, clock))
+    finally:
+        os.sched_setaffinity(0, usable)
+    return seconds
 
 
 def probe(work: Callable[[], Any] = work, clock: Callable[[], float] = time.thread_time) -> dict[str, Any]:
@@ -48,23 +66,11 @@ def probe(work: Callable[[], Any] = work, clock: Callable[[], float] = time.thre
     return {"drift": drift, "tries": tries, "steady": drift <= STEADY_WITHIN}
 
 
+def _quickest(work: Callable[[], Any], clock: Callable[[], float]) -> float:
+    return float(f"{min(_timed(work, clock) for _ in range(READINGS)):.4g}")
+
+
 def _timed(work: Callable[[], Any], clock: Callable[[], float]) -> float:
     started = clock()
     work()
     return clock() - started
-
-
-def _on_each_core(measure: Callable[[], float]) -> list[float]:
-    """Measure on one core after the other; where a thread cannot be moved (macOS, Windows), once, where it is."""
-    if not hasattr(os, "sched_setaffinity"):
-        return [measure()]
-    usable = os.sched_getaffinity(0)
-    measured = []
-    try:
-        for core in sorted(usable)[:: -(-len(usable) // MOST_CORES)]:
-            with contextlib.suppress(OSError):  # a container may take a core away at any time
-                os.sched_setaffinity(0, {core})
-            measured.append(measure())
-    finally:
-        os.sched_setaffinity(0, usable)
-    return measured
