@@ -7,6 +7,8 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import tabulate
+
 from ale_velocity import selection
 from ale_velocity.errors import VelocityError, require_known
 from ale_velocity.options import at_least_one
@@ -34,7 +36,7 @@ duel` does. Releases that do different work are left out.
 The line "all" is of all pairs above it: choose counts with a similar speed-up by --counts.
 """
 FASTER = {"more": "faster", "less": "slower"}
-NUMBERS = (2, 3)  # columns of a table that hold numbers
+ALIGNED = ("left", "left", "right", "right", "left", "left", "left")  # the columns of a table
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,9 @@ class Pair:
         return pace_ratio(self.over.paces, self.point.paces, self.point.unit)
 
     def __str__(self) -> str:
-        before, after = self.speeds
-        pace = f" (at {self.pace:.2f} times the pace)" if is_other_pace(self.pace) else ""
-        return f"{self.label} {after / before:.2f}{pace}"
+        (before, after), pace = self.speeds, self.pace
+        said = f" (at {pace:.2f} times the pace)" if is_other_pace(pace) else ""
+        return f"{self.label} {after / before:.2f}{said}"
 
 
 def add_command(subparsers: Any) -> None:
@@ -175,15 +177,15 @@ def _table(heading: str, points: Sequence[Point], over: str, kind: Kind) -> str:
     if not found:
         return ""
     who, row, each = kind.columns
-    lines: list[tuple[str, ...]] = [
-        (who, row, "pairs", "speed-up", "95% interval", "" if kind.across_releases else "verdict", each)
-    ]
+    headers = (who, row, "pairs", "speed-up", "95% interval", "" if kind.across_releases else "verdict", each)
+    lines: list[tuple[str, ...]] = []
     for name, of_row in found.items():
         rows = [(label, of_row[label]) for label in sorted(of_row, key=natural_key)]
         if len(rows) > 1:
             rows.append(("all", [pair for _, pairs in rows for pair in pairs]))
         lines += [_line(name, label, pairs, kind) for label, pairs in rows]
-    return "\n".join([f"{heading}: speed-up over {over}", *_aligned(lines)])
+    table = tabulate.tabulate(lines, headers, tablefmt="plain", disable_numparse=True, colalign=ALIGNED)
+    return "\n".join([f"{heading}: speed-up over {over}", *(f"  {line}".rstrip() for line in table.splitlines())])
 
 
 def _line(who: str, row: str, pairs: Sequence[Pair], kind: Kind) -> tuple[str, ...]:
@@ -193,13 +195,6 @@ def _line(who: str, row: str, pairs: Sequence[Pair], kind: Kind) -> tuple[str, .
     verdict = "" if kind.across_releases else FASTER.get(comparison.change, comparison.change)
     each = "" if row == "all" else ", ".join(map(str, pairs))
     return who, row, str(len(pairs)), f"{comparison.ratio:.2f}", interval, verdict, each
-
-
-def _aligned(lines: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return lines of columns: numbers to the right, words to the left."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    template = "  ".join(f"{{:{'>' if place in NUMBERS else '<'}{width}}}" for place, width in enumerate(widths))
-    return [f"  {template.format(*words)}".rstrip() for words in lines]
 
 
 def _speed(point: Point) -> float:

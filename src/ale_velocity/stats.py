@@ -211,7 +211,8 @@ def compare_processes(
     found = _compare_processes(before, after, same_within)
     if not is_other_pace(pace):
         return found
-    held = _compare_processes(before, [value / _far(pace) for value in after], same_within)
+    far = _far(pace)
+    held = _compare_processes(before, [value / far for value in after], same_within)
     return _agreed(found, held, f"the machine's own pace was {pace:.2f} times that of before")
 
 
