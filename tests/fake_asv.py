@@ -19,6 +19,7 @@ from asv.results import Results
 from asv.runner import BenchmarkResult
 
 from ale_velocity.asv_plugin.history import History
+from ale_velocity.cell import append_record
 
 
 def main():
@@ -49,6 +50,10 @@ def main():
         measured = [
             measure(release, cell, kind, told) if place in selected else math.nan for place, cell, kind in cells
         ]
+        for value, (_, cell, _) in zip(measured, cells, strict=True):
+            if value is None:
+                place = {"commit": commit, "environment": environment.name, "benchmark": cell.name}
+                append_record(folder / "cells.jsonl", {**place, "command": "1", "reason": "it broke\nin two places"})
         failures = failures or any(value is None for value in measured)
         samples = [[value] * 2 if value and not math.isnan(value) else None for value in measured]
         numbers = [1 if sample else None for sample in samples]

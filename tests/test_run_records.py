@@ -1,19 +1,27 @@
-"""The facts of the machine are kept once an asv command, before its first cell; its name stays that machine's."""
+"""What an asv command keeps: facts of the machine before its first cell, and why a cell ended that could not say."""
 
 import json
+import os
+import sys
 
 import pytest
+from asv import util
 from asv.machine import Machine
 
 from ale_velocity import facts
-from ale_velocity.asv_plugin import environment, machine
+from ale_velocity.asv_plugin import environment, machine, records
 
 
 @pytest.fixture
 def runs(monkeypatch, tmp_path):
     """An environment whose runs are only noted: `(arguments, variables)` each."""
     noted = []
-    monkeypatch.setattr(environment.Virtualenv, "run", lambda _self, args, env: noted.append((args, env)))
+
+    def note(_self, args, env):
+        noted.append((args, env))
+        return "", "", 0
+
+    monkeypatch.setattr(environment.Virtualenv, "run", note)
     monkeypatch.setattr(machine, "name", lambda: "here")
     monkeypatch.setattr(facts, "gather", lambda: {"load": 0.5})
     one = object.__new__(environment.StackEnvironment)
@@ -39,6 +47,57 @@ def test_facts_are_kept_before_the_first_cell_only(runs, tmp_path):
         "ALE_VELOCITY_COMMAND": "7-1",
         "ALE_VELOCITY_BENCHMARK": "cell-0",
     }
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Run a line of Python as asv runs a cell, and return the reasons that are kept then."""
+
+    def in_python(_self, args, env):
+        return util.check_output(
+            [sys.executable, "-c", args[-1]],
+            return_stderr=True,
+            redirect_stderr=True,
+            display_error=False,
+            valid_return_codes=None,
+            timeout=1 if "sleep" in args[-1] else 60,
+            env=env,
+        )
+
+    monkeypatch.setattr(environment.Virtualenv, "run", in_python)
+    monkeypatch.setattr(environment.StackEnvironment, "installed_commit_hash", "c0ffee")
+    monkeypatch.setattr(environment.StackEnvironment, "name", "stack")
+    monkeypatch.setattr(machine, "name", lambda: "here")
+    one = object.__new__(environment.StackEnvironment)
+    one.results_dir, one._command, one._facts_kept = tmp_path, "7-1", True
+
+    def measure(code):
+        one.run(["benchmark.py", "run", "benchmarks", "cell-0", code], env=dict(os.environ))
+        return records.CellRecords(tmp_path, "here").record("c0ffee", "stack", "cell-0").get("reason")
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import os; print('window 1'); os.abort()", "the process died of SIGABRT"),
+        ("raise ValueError('no ROM')", "the process ended with code 1: ValueError: no ROM"),
+        ("import time; time.sleep(60)", "it took longer than its benchmark's timeout"),
+    ],
+    ids=["crash", "error", "timeout"],
+)
+def test_why_a_process_ended_that_could_not_say(measured, code, reason):
+    assert measured(code).startswith(reason)
+
+
+@pytest.mark.parametrize("code", ["0", "1"])
+def test_a_process_that_keeps_a_record_needs_no_other(measured, code):
+    """The reason that it knows itself is the better one."""
+    known = {"commit": "c0ffee", "environment": "stack", "benchmark": "cell-0", "reason": "its own"}
+    write = "import os, pathlib; from ale_velocity import cell; "
+    write += f"cell.append_record(pathlib.Path(os.environ['ALE_VELOCITY_RECORDS']), {known})"
+    assert measured(f"{write}; raise SystemExit({code})") == "its own"
 
 
 @pytest.fixture

@@ -214,7 +214,7 @@ def test_a_failed_cell_is_tried_once_a_sweep_and_after_all_others(project, capsy
     assert project.sweep(*chosen) == 2
     rest = [(release, method, f"'step', {count}") for release, count in ((OLD, 1), (NEW, 8)) for method in (CPU, WALL)]
     assert project.ran() == [(NEW, CPU, "'step', 1"), (NEW, WALL, "'step', 1"), *rest]
-    assert f"failed: {OLD}, 1 env, EmulatorOnly step" in capsys.readouterr().out
+    assert f"failed: {OLD}, 1 env, EmulatorOnly step: it broke\n" in capsys.readouterr().out
     project.log.unlink()
     project.fake()
     assert project.sweep(*chosen) == 0

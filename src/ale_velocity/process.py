@@ -50,13 +50,13 @@ def measure_in_process(
         if result.exists():
             reason = json.loads(result.read_text(encoding="utf-8"))["reason"]
         else:
-            reason = _end(process.returncode, lines)
+            reason = how_it_ended(process.returncode, lines)
     failed = process.returncode != EXIT_NOT_AVAILABLE
     return {"cell": dataclasses.asdict(cell), "reason": reason, "failed": failed}
 
 
-def _end(code: int, lines: list[str]) -> str:
-    """Say how a process ended that left no result, from its exit code and its stderr."""
+def how_it_ended(code: int, lines: Sequence[str]) -> str:
+    """Say how a process ended that left no result, from its exit code and the lines of its stderr."""
     for number, line in enumerate(lines):
         if line.startswith("Timeout ("):
             place = next((place for place in lines[number:] if place.startswith("File ")), "an unknown place")

@@ -15,6 +15,7 @@ from ale_velocity import facts
 from ale_velocity.asv_plugin import machine
 from ale_velocity.cell import append_record
 from ale_velocity.errors import VelocityError
+from ale_velocity.process import how_it_ended
 from ale_velocity.settings import PREFIX, Settings
 
 
@@ -49,16 +50,33 @@ class StackEnvironment(Virtualenv):
         The facts of the machine are kept beside the records, once a command.
         """
         folder = self.results_dir / machine.name()
-        told = {"RECORDS": str(folder / "cells.jsonl"), "COMMAND": self._command}
-        if args[1:2] == ["run"]:
-            # asv's verb for measuring one cell, which is named two places on, as BENCHMARK-INDEX.
+        records = folder / "cells.jsonl"
+        told = {"RECORDS": str(records), "COMMAND": self._command}
+        measuring = args[1:2] == ["run"]  # asv's verb for measuring one cell, named two places on, as BENCHMARK-INDEX
+        if measuring:
             told["BENCHMARK"] = args[3]
             if not self._facts_kept:
                 # What the machine is doing is of interest just before the first cell.
                 append_record(folder / "machine.jsonl", {"command": self._command, **facts.gather()})
                 self._facts_kept = True
         env = {**kwargs.pop("env", os.environ), **{PREFIX + name: value for name, value in told.items()}}
-        return super().run(args, env=env, **kwargs)
+        size = _size(records)
+        ended = super().run(args, env=env, **kwargs)
+        if measuring and ended[2] and _size(records) == size:
+            # A crash above all: only what outlives the process can keep why.
+            cell = {"benchmark": args[3], "commit": self.installed_commit_hash, "environment": self.name}
+            append_record(records, {"command": self._command, **cell, "reason": _how_it_ended(*ended)})
+        return ended
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _how_it_ended(output: str, _: str, code: int) -> str:
+    if code == util.TIMEOUT_RETCODE:
+        return "it took longer than its benchmark's timeout"
+    return how_it_ended(code, output.strip().splitlines())
 
 
 def has_nvidia_gpu() -> bool:

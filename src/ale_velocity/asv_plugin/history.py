@@ -132,6 +132,13 @@ class History:
             },
         )
 
+    def reason(self, run: Run) -> str:
+        """Return why a run failed or is n/a, as far as it is known; else nothing."""
+        known = records.CellRecords(self._conf.results_dir, self.machine)
+        place = self._hashes[run.release], self.environment
+        reasons = (known.record(*place, cell.name).get("reason") for cell in run.kind.cells)
+        return next(filter(None, reasons), "")
+
     def observed(self, kinds: Iterable[Kind]) -> Observed:
         """Return how long measured runs of these kinds took on this machine and environment, sweeps' and others'."""
         by_cell = {cell.name: kind for kind in kinds for cell in kind.cells}

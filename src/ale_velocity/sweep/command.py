@@ -215,7 +215,8 @@ class Sweep:
         failed = [run for run in left if run.outcome(state) == FAILED]
         _say(f"{len(self._plan) - len(left)} of {len(self._plan)} cells done, {len(failed)} failed")
         for run in failed:
-            _say(f"failed: {run}")
+            reason = self._history.reason(run).partition("\n")[0]
+            _say(f"failed: {run}: {reason or 'no record says why'}")
         if left:
             estimates, installed, seconds = self._estimates(), self._history.installed, 0.0
             for run in left:
