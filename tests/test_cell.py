@@ -134,7 +134,7 @@ def test_records_append(tmp_path):
     assert all(line["at"].endswith("+00:00") for line in lines)
 
 
-def test_an_env_that_never_returns_is_named(monkeypatch):
+def test_an_env_that_never_returns_is_named():
     """A wait in native code ends with its process, and the bench says where it was, never a number."""
     code = (
         "import time; from ale_velocity import cell; cell.NO_PROGRESS_S = 0.3\n"
@@ -143,18 +143,26 @@ def test_an_env_that_never_returns_is_named(monkeypatch):
         "    def recv(): time.sleep(60)\n"
         "    recv()"
     )
-    real_popen = subprocess.Popen
-    monkeypatch.setattr(
-        process.subprocess, "Popen", lambda _, **options: real_popen([sys.executable, "-c", code], **options)
-    )
-    result = process.measure_in_process(Cell("emulator", "step", 4, TINY), progress=print)
-    assert result["failed"]
-    assert "windows" not in result
-    assert re.match(r"an env never returned: no progress for 0:00:00.3\d*, in File .* in recv", result["reason"])
+    reason = _reason(code)
+    assert re.match(r"an env never returned: no progress for 0:00:00.3\d*, in <string>, line 4 in recv", reason)
 
 
 def test_a_crash_in_native_code_is_a_failed_cell():
     """Half batches of ale-py 0.11.2 end so now and then: the signal is named, and there is no number."""
-    crash = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"]
-    result = process.measure_in_process(Cell("emulator", "step", 4, TINY), progress=print, command=crash)
-    assert (result["failed"], result["reason"]) == (True, "the process died of SIGSEGV: ")
+    crash = "os.kill(os.getpid(), signal.SIGSEGV)"
+    assert _reason(f"import os, signal; {crash}") == "the process died of SIGSEGV: "
+    code = (
+        "import os, signal; from ale_velocity import cell\n"
+        f"def recv(): {crash}\n"
+        "with cell.stopped_without(print): recv()"
+    )
+    assert re.match(r"the process died of SIGSEGV in <string>, line 2 in recv$", _reason(code))
+
+
+def _reason(code):
+    """Return why a process of this code, which stands for a cell, gave no result."""
+    command = [sys.executable, "-c", code]
+    result = process.measure_in_process(Cell("emulator", "step", 4, TINY), progress=print, command=command)
+    assert result["failed"]
+    assert "windows" not in result
+    return result["reason"]

@@ -137,11 +137,13 @@ def stopped_without(progress: Callable[[str], None]) -> Iterator[Callable[[str],
     """Yield `progress`, at each call of which `NO_PROGRESS_S` begin anew; if they run out, end this process.
 
     The thread that does so needs no GIL, which ale-py before 0.12 holds while it waits. It writes
-    "Timeout" and the place to stderr.
+    "Timeout" and the place to stderr; a crash in native code writes its signal and place there too.
     """
+    stderr = sys.__stderr__ or sys.stderr
+    faulthandler.enable(stderr)
 
     def start() -> None:
-        faulthandler.dump_traceback_later(NO_PROGRESS_S, exit=True, file=sys.__stderr__ or sys.stderr)
+        faulthandler.dump_traceback_later(NO_PROGRESS_S, exit=True, file=stderr)
 
     def called(line: str) -> None:
         start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -59,7 +60,20 @@ def how_it_ended(code: int, lines: Sequence[str]) -> str:
     """Say how a process ended that left no result, from its exit code and the lines of its stderr."""
     for number, line in enumerate(lines):
         if line.startswith("Timeout ("):
-            place = next((place for place in lines[number:] if place.startswith("File ")), "an unknown place")
-            return f"an env never returned: no progress for {line[len('Timeout (') : -len(')!')]}, in {place}"
-    end = f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-    return f"the process {end}: {lines[-1] if lines else ''}"
+            waited = line[len("Timeout (") : -len(")!")]
+            return f"an env never returned: no progress for {waited}, in {_place(lines[number:])}"
+        if line.startswith("Fatal Python error:"):
+            return f"the process {_end(code)} in {_place(lines[number:])}"
+    return f"the process {_end(code)}: {lines[-1] if lines else ''}"
+
+
+def _end(code: int) -> str:
+    return f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+
+
+def _place(traceback: Sequence[str]) -> str:
+    """Return the innermost Python frame of what faulthandler wrote, without the folders of this machine."""
+    for line in traceback:
+        if frame := re.match(r'\s*File "(.+)", (line \d+ in .+)', line):
+            return f"{'/'.join(Path(frame[1]).parts[-2:])}, {frame[2].strip()}"
+    return "an unknown place"
