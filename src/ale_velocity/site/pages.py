@@ -218,7 +218,8 @@ def _number(point: Point) -> str:
 
 
 def _what(line: Line) -> str:
-    values = ", ".join(f"{value} envs" if name == "num_envs" else value for name, value in line.params)
+    words = [f"{value} env{'s' * (value != '1')}" if name == "num_envs" else value for name, value in line.params]
+    values = ", ".join(words)
     return escape(f"{benchmark_label(line.benchmark)}: {values}" if values else benchmark_label(line.benchmark))
 
 

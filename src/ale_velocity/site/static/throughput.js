@@ -311,7 +311,7 @@ function drawSpeedup(view) {
         color: colour,
         thickness: 1.5,
       },
-      text: points.map((p) => `${safe(curve.label)}, ${p.n} envs: ${p.ratio.toFixed(3)}× step`),
+      text: points.map((p) => `${safe(curve.label)}, ${envsInWords(p.n)}: ${p.ratio.toFixed(3)}× step`),
     });
     table.push(...points.map((p) => [curve.label, p.n, p.ratio.toFixed(4), p.low.toFixed(4), p.high.toFixed(4)]));
   }
@@ -363,7 +363,7 @@ function drawTrend(view) {
   }
   const every = Math.ceil(releases.length / (section.clientWidth / 110));
   const ticks = releases.map((_, position) => position).filter((position) => position % every === 0);
-  caption(section, `${view.series.package} with ${view.count} envs, in order of version; bars are 95% intervals, ${direction}.`);
+  caption(section, `${view.series.package} with ${envsInWords(view.count)}, in order of version; bars are 95% intervals, ${direction}.`);
   plot(section, view, traces, table.some((row, i) => i && row[3] !== null), {
     xaxis: {
       title: { text: `release of ${safe(view.series.package)}` },
@@ -457,7 +457,7 @@ function plot(section, view, traces, hasData, layout) {
 function hover(label, { n, row }, unit, hasFrames) {
   const frames = hasFrames ? `<br>${rate(row.mean * index.frameskip)} frames/s` : "";
   const updates = row.updates ? `<br>${rate(row.updates)} updates/env-step` : "";
-  return `${safe(label)}, ${n} envs<br>${rate(row.mean)} ± ${rate(row.half_width)} ${unit}${frames}${updates}`;
+  return `${safe(label)}, ${envsInWords(n)}<br>${rate(row.mean)} ± ${rate(row.half_width)} ${unit}${frames}${updates}`;
 }
 
 function loopColour(view, curve, i) {
@@ -485,6 +485,10 @@ function isMeasured(row) {
 
 function measuredPoints(curve, release) {
   return curve.cells.map(({ n, rows }) => ({ n, row: rows.get(release) })).filter((p) => isMeasured(p.row));
+}
+
+function envsInWords(n) {
+  return n === 1 ? "1 env" : `${n} envs`;
 }
 
 // The fastest of several curves for each number of envs.
