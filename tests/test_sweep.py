@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -168,6 +169,15 @@ def test_a_dry_run_lists_and_runs_nothing(project, capsys):
     assert f"1. {NEW}, 1 env, EmulatorOnly step: about 1s" in output
     assert f"12. {MIDDLE}, 8 envs, EmulatorOnly torch_ops: about 1s" in output
     assert "12 left, about 12s: ale-velocity sweep --series ale-py" in output
+
+
+def test_estimates_know_runs_that_are_not_chosen(project, capsys):
+    """A count that never ran is estimated by the nearest that did, though it is in no plan now."""
+    project.fake(seconds=2)
+    assert project.sweep("--releases", NEW, "--counts", "1", "--loops", "step", "send_recv") == 0
+    project.sweep("--releases", NEW, "--counts", "8", "--loops", "step", "--dry-run")
+    (seconds,) = re.findall(r"1\. .*8 envs, EmulatorOnly step: about (\d+)s", capsys.readouterr().out)
+    assert int(seconds) >= 2 * 2  # methods of a run
 
 
 def test_sweeps_within_a_budget_add_up(project, capsys):

@@ -139,9 +139,9 @@ class History:
         reasons = (known.record(*place, cell.name).get("reason") for cell in run.kind.cells)
         return next(filter(None, reasons), "")
 
-    def observed(self, kinds: Iterable[Kind]) -> Observed:
-        """Return how long measured runs of these kinds took on this machine and environment, sweeps' and others'."""
-        by_cell = {cell.name: kind for kind in kinds for cell in kind.cells}
+    def observed(self) -> Observed:
+        """Return how long measured runs took on this machine and environment, sweeps' and others'."""
+        by_cell = {cell.name: kind for kind in self.kinds() for cell in kind.cells}
         names = {commit: name for name, commit in self._hashes.items()}
         state = self.state()
         observed = Observed([], [], [])

@@ -104,7 +104,6 @@ class Sweep:
         self._plan = plan
         self._arguments = arguments
         self._started = started
-        self._kinds = list(dict.fromkeys(run.kind for run in plan))
         self._tried: set[Run] = set()
         self._put_off: set[str] = set()  # releases of which a run failed
 
@@ -201,7 +200,7 @@ class Sweep:
         return self._started + self._arguments.budget - STOP_S - time.monotonic()
 
     def _estimates(self) -> Estimates:
-        return Estimates(self._history.protocol, self._history.observed(self._kinds))
+        return Estimates(self._history.protocol, self._history.observed())
 
     def _seconds(self, run: Run, estimates: Estimates, installed: str | None) -> float:
         seconds = estimates.run_s(run.kind)
