@@ -69,6 +69,13 @@ def test_windows_of_one_process_do_not_make_a_verdict():
     assert "one process a side" in verdict.comparison.reason
 
 
+@pytest.mark.parametrize(("spread", "mark"), [(0.01, BETTER), (1.0, UNCHANGED)])
+def test_windows_that_spread_are_no_verdict_on_one_process(spread, mark):
+    """45% more are one where the windows of a process agree."""
+    before, after = (cell(value, processes=1, spread=spread) for value in (100.0, 145.0))
+    assert judge(before, after, RATE, 1.05, use_stats=True).mark == mark
+
+
 def test_without_statistics_only_the_factor_counts():
     """As --no-stats says."""
     assert judge(cell(100.0), cell(95.0), RATE, 1.04, use_stats=False).mark == WORSE

@@ -78,6 +78,16 @@ def test_overlapping_processes_are_no_verdict():
     assert words([100, 130]) == ["first measured", "faster"]
 
 
+def test_windows_that_spread_are_no_verdict_on_one_process():
+    """A factor of 1.42, one process a side: faster where windows agree, and not where those before vary by 12%."""
+    calm, noisy, faster = (1000, 999, 998, 997, 996), (1000, 740, 860, 940, 930), (1420, 1418, 1416, 1414, 1412)
+    series = Series("ale-py", "ale-py", {}, releases(2))
+    for before, word in ((calm, "faster"), (noisy, "inconclusive")):
+        rates = zip(series.releases, (before, faster), strict=True)
+        points = {one.name: Point(LINE, one, "env-steps/s", "measured", side, side[2]) for one, side in rates}
+        assert [change.verdict.word for change in line_changes(series, points)] == ["first measured", word]
+
+
 def test_lower_is_better_for_times():
     """The unit decides the direction."""
     assert words([100, 130], unit="microseconds/step") == ["first measured", "slower"]

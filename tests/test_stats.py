@@ -107,6 +107,25 @@ def test_one_process_a_side(compare, after, change):
     assert (change, None, None) == (comparison.change, comparison.low, comparison.high)
 
 
+@pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])
+def test_noisy_windows_ask_for_more_of_one_process_a_side(compare):
+    """A cell on a shared machine once lost 29% to the release after it, and lost nothing by duels and elsewhere."""
+    before = [2193.0, 1612.0, 1872.0, 2050.0, 2025.0]
+    after = [1549.0, 1475.0, 1453.0, 1377.0, 1395.0]
+    windows = stats.windows_spread(before, after)
+    assert windows == pytest.approx(math.hypot(np.std(np.log(before), ddof=1), np.std(np.log(after), ddof=1)))
+
+    assert compare([max(before)], [max(after)]).change == "less"
+    noisy = compare([max(before)], [max(after)], windows=windows)
+    assert noisy.change == "inconclusive"
+    assert "only a change beyond x1.63 counts" in noisy.reason
+    assert compare([max(before)], [max(after) / 1.2], windows=windows).change == "less"
+
+
+def test_one_window_tells_nothing_of_spread():
+    assert stats.windows_spread([1000.0], [1100.0]) == 0.0
+
+
 def test_one_process_against_many_is_one_process():
     """Many processes on one side do not tell how unlucky the single one on the other was."""
     assert stats.compare_processes([1000.0] * 9, [1100.0]).change == "inconclusive"

@@ -15,7 +15,7 @@ from ale_velocity.options import at_least_one
 from ale_velocity.site.order import natural_key
 from ale_velocity.site.points import benchmark_label
 from ale_velocity.site.verdicts import different_work
-from ale_velocity.stats import WALL_UNIT, compare_pairs, is_other_pace, pace_ratio
+from ale_velocity.stats import WALL_UNIT, compare_pairs, is_other_pace, pace_ratio, windows_spread
 from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ class Pair:
     def speeds(self) -> tuple[float, float]:
         """Of `over` and of `point`."""
         return _speed(self.over), _speed(self.point)
+
+    @property
+    def windows(self) -> float:
+        """How much the windows of the two spread; see `windows_spread`."""
+        return windows_spread(self.over.samples, self.point.samples)
 
     @property
     def pace(self) -> float:
@@ -190,7 +195,7 @@ def _table(heading: str, points: Sequence[Point], over: str, kind: Kind) -> str:
 
 def _line(who: str, row: str, pairs: Sequence[Pair], kind: Kind) -> tuple[str, ...]:
     before, after = zip(*(pair.speeds for pair in pairs), strict=True)
-    comparison = compare_pairs(before, after, paces=[pair.pace for pair in pairs])
+    comparison = compare_pairs(before, after, windows=pairs[0].windows, paces=[pair.pace for pair in pairs])
     interval = "" if comparison.low is None else f"{comparison.low:.2f} to {comparison.high:.2f}"
     verdict = "" if kind.across_releases else FASTER.get(comparison.change, comparison.change)
     each = "" if row == "all" else ", ".join(map(str, pairs))

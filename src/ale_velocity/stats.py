@@ -32,6 +32,9 @@ SAME_WITHIN = 0.02  # a change that most users would not act on
 # With one process a side nothing says how much processes differ. This excludes a spread of 8.5% at VERDICT_CONFIDENCE
 # (2.81 * sqrt(2) * 8.5%), more than means of windows had on a shared two-core machine (7.3%). Where processes differ
 # by more it is no protection: at 19%, with windows of 0.2 s on a busy machine, 35 of 200 identical pairs lay beyond it.
+# Windows tell of such machines: of 148 cells of releases that differ by less than 5%, on four machines, one process
+# each, the ratio was off by 6% (root mean square) where its sides' windows spread by less than 2.5%, and by 14% where
+# by 10 to 17%. So their spread widens the limit, see `windows_spread`.
 ONE_PROCESS_LIMIT = math.log(1.4)
 MOST_UNEQUAL = 2  # times as many processes on one side; beyond, the small side's spread is not to be trusted
 ASSUMED_SPREAD = 0.016  # that measured spread, to plan a number of processes where nothing else is known
@@ -175,6 +178,14 @@ def process_estimator(unit: str) -> Callable[[Sequence[float]], float]:
     return max if unit == WALL_UNIT else statistics.fmean
 
 
+def windows_spread(before: Sequence[float], after: Sequence[float]) -> float:
+    """Return by how much a ratio of one window of each side spreads, as the standard deviation of its logarithm.
+
+    It is at least that of what stands for a process, since what disturbs windows is shared by those of a process.
+    """
+    return math.sqrt(math.fsum(_variance(_logarithms(side)) for side in (before, after) if len(side) > 1))
+
+
 def pace_ratio(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], unit: str) -> float:
     """Return how many times as fast the machine was after as before, from the paces (`pace_s`) of the processes.
 
@@ -200,19 +211,26 @@ def is_other_pace(ratio: float) -> bool:
 
 
 def compare_processes(
-    before: Sequence[float], after: Sequence[float], *, same_within: float = SAME_WITHIN, pace: float = 1.0
+    before: Sequence[float],
+    after: Sequence[float],
+    *,
+    same_within: float = SAME_WITHIN,
+    windows: float = 0.0,
+    pace: float = 1.0,
 ) -> Comparison:
     """Compare two independent sets of processes, one value each; `same_within` is a share (0.02 is 2%).
+
+    With one process a side, `windows` tells how noisy these were (see `windows_spread`).
 
     Where the machine itself had another `pace` (see `pace_ratio`), what is found must hold for the rates as they are
     and for rates held to the pace, at the far end of what its readings tell: how much of the work is the cores' is
     not known.
     """
-    found = _compare_processes(before, after, same_within)
+    found = _compare_processes(before, after, same_within, windows)
     if not is_other_pace(pace):
         return found
     far = _far(pace)
-    held = _compare_processes(before, [value / far for value in after], same_within)
+    held = _compare_processes(before, [value / far for value in after], same_within, windows)
     return _agreed(found, held, f"the machine's own pace was {pace:.2f} times that of before")
 
 
@@ -229,7 +247,9 @@ def _agreed(found: Comparison, held: Comparison, why: str) -> Comparison:
     return dataclasses.replace(found, change="inconclusive", reason=reason, needed=None)
 
 
-def _compare_processes(before: Sequence[float], after: Sequence[float], same_within: float) -> Comparison:
+def _compare_processes(
+    before: Sequence[float], after: Sequence[float], same_within: float, windows: float
+) -> Comparison:
     """Compare two sets of processes of one machine that was the same throughout.
 
     Two errors are looked at: one that pools the spreads of both sides, exact where they are equal, and Welch's, for
@@ -242,7 +262,7 @@ def _compare_processes(before: Sequence[float], after: Sequence[float], same_wit
     difference = statistics.fmean(logs[1]) - statistics.fmean(logs[0])
     sizes = len(before), len(after)
     if min(sizes) == 1:
-        return _one_process_a_side(difference, ASSUMED_SPREAD, PROCESSES, same_within)
+        return _one_process_a_side(difference, ASSUMED_SPREAD, PROCESSES, same_within, windows)
     variances = [max(_variance(side), ROUNDING_SPREAD**2) for side in logs]
     freedom = sum(sizes) - 2
     spread = math.sqrt(sum((n - 1) * variance for n, variance in zip(sizes, variances, strict=True)) / freedom)
@@ -264,21 +284,25 @@ def compare_pairs(
     after: Sequence[float],
     *,
     same_within: float = SAME_WITHIN,
+    windows: float = 0.0,
     paces: Sequence[float] = (),
 ) -> Comparison:
     """Compare pairs of processes that ran one after the other, so that what disturbed both cancels.
 
+    `windows` tells how noisy they were where there is one pair, as in `compare_processes`.
+
     `paces` has one of each pair's machine (see `pace_ratio`) where they are known; as in `compare_processes` they must
     not explain what is found.
     """
-    found = _compare_pairs(before, after, same_within)
+    found = _compare_pairs(before, after, same_within, windows)
     if not any(map(is_other_pace, paces)):
         return found
-    held = _compare_pairs(before, [value / _far(pace) for value, pace in zip(after, paces, strict=True)], same_within)
+    after = [value / _far(pace) for value, pace in zip(after, paces, strict=True)]
+    held = _compare_pairs(before, after, same_within, windows)
     return _agreed(found, held, "the machine's own pace was another within pairs")
 
 
-def _compare_pairs(before: Sequence[float], after: Sequence[float], same_within: float) -> Comparison:
+def _compare_pairs(before: Sequence[float], after: Sequence[float], same_within: float, windows: float) -> Comparison:
     """Compare pairs on a machine that was the same throughout."""
     if len(before) != len(after):
         raise VelocityError(f"{len(before)} values before and {len(after)} after are not pairs")
@@ -286,7 +310,7 @@ def _compare_pairs(before: Sequence[float], after: Sequence[float], same_within:
     difference = statistics.fmean(differences)
     n = len(differences)
     if n == 1:
-        return _one_process_a_side(difference, ASSUMED_SPREAD * math.sqrt(2), PAIRS, same_within)
+        return _one_process_a_side(difference, ASSUMED_SPREAD * math.sqrt(2), PAIRS, same_within, windows)
     spread = max(statistics.stdev(differences), ROUNDING_SPREAD * math.sqrt(2))
     error = _Error(spread / math.sqrt(n), n - 1)
     half_width, verdict_half_width = (error.half_width(level) for level in (CONFIDENCE, VERDICT_CONFIDENCE))
@@ -309,11 +333,15 @@ def _judge(
     return Comparison(ratio, low, high, "inconclusive", f"inconclusive: needs {plan}", plan.number)
 
 
-def _one_process_a_side(difference: float, spread: float, design: _Design, same_within: float) -> Comparison:
-    """A verdict only beyond what the worst spread between processes explains; see `ONE_PROCESS_LIMIT`."""
+def _one_process_a_side(
+    difference: float, spread: float, design: _Design, same_within: float, windows: float
+) -> Comparison:
+    """A verdict only beyond what the worst spread between processes and windows explains; see `ONE_PROCESS_LIMIT`."""
     ratio = math.exp(difference)
-    limit = f"with one process a side only a change beyond x{math.exp(ONE_PROCESS_LIMIT):.2f} counts"
-    if abs(difference) > ONE_PROCESS_LIMIT:
+    quantile = statistics.NormalDist().inv_cdf((1 + VERDICT_CONFIDENCE) / 2)
+    explained = math.hypot(ONE_PROCESS_LIMIT, quantile * windows)
+    limit = f"with one process a side only a change beyond x{math.exp(explained):.2f} counts"
+    if abs(difference) > explained:
         return Comparison(ratio, None, None, "more" if difference > 0 else "less", limit)
     plan = design.plan(spread, difference, same_within, more_than=1)
     return Comparison(ratio, None, None, "inconclusive", f"inconclusive: {limit}; needs {plan}", plan.number)

@@ -199,7 +199,7 @@ def _print_notes(rows: list[Row], before: Side, after: Side) -> None:
     if any(row.verdict.mark in (BETTER, WORSE) and row.rests_on_one_process for row in rows):
         notes.append(
             "Marks without an interval rest on one process a side, and on processes of this machine differing by no "
-            "more than 8%: 'ale-velocity duel installed installed' tells how much they do."
+            "more than 8% where windows agree: 'ale-velocity duel installed installed' tells how much they do."
         )
     reasons = [
         f"  {row.name}: {row.verdict.comparison.reason}"

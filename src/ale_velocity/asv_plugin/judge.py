@@ -15,7 +15,7 @@ from asv_runner.statistics import get_err
 
 from ale_velocity.asv_plugin import units
 from ale_velocity.behaviour import difference
-from ale_velocity.stats import Comparison, compare_processes, pace_ratio, process_values
+from ale_velocity.stats import Comparison, compare_processes, pace_ratio, process_values, windows_spread
 
 if TYPE_CHECKING:
     from ale_velocity.asv_plugin.sides import Cell
@@ -50,8 +50,7 @@ def judge(before: Cell, after: Cell, benchmark: dict[str, Any], factor: float, *
     if why := difference(before.behaviour, after.behaviour):
         return Verdict(DIFFERENT_WORK, reason=why)
     if benchmark["type"] == "track" and use_stats and min(old, new) > 0:
-        pace = pace_ratio(before.paces, after.paces, benchmark["unit"])
-        return _by_processes(*_processes(before, old, after, new, benchmark["unit"]), benchmark["unit"], factor, pace)
+        return _by_processes(before, old, after, new, unit=benchmark["unit"], factor=factor)
     return _like_asv(before, old, after, new, unit=benchmark["unit"], factor=factor, use_stats=use_stats)
 
 
@@ -73,8 +72,13 @@ def _processes(before: Cell, old: float, after: Cell, new: float, unit: str) -> 
     return sides[0], sides[1]
 
 
-def _by_processes(before: list[float], after: list[float], unit: str, factor: float, pace: float) -> Verdict:
-    found = compare_processes(before, after, same_within=max(factor - 1, 0), pace=pace)
+def _by_processes(before: Cell, old: float, after: Cell, new: float, *, unit: str, factor: float) -> Verdict:
+    found = compare_processes(
+        *_processes(before, old, after, new, unit),
+        same_within=max(factor - 1, 0),
+        windows=windows_spread(before.samples or (), after.samples or ()),
+        pace=pace_ratio(before.paces, after.paces, unit),
+    )
     mark = UNCHANGED
     if found.change in ("more", "less"):
         if units.is_loss(1, found.ratio, unit, factor):

@@ -31,7 +31,8 @@ PLANNED_CHANGES = (0.01, 0.02, 0.05, 0.1)
 class Row:
     """A cell by one measure: one value a process for each side, in pairs; or the reason why there is none.
 
-    `different_work` says so where the two sides' emulators did not behave alike.
+    `different_work` says so where the two sides' emulators did not behave alike; `windows` is how much the windows of
+    the first pair spread.
     """
 
     cell: Cell
@@ -39,6 +40,7 @@ class Row:
     values: tuple[list[float], list[float]]
     gap: str | None = None
     different_work: str = ""
+    windows: float = 0.0
 
     @property
     def label(self) -> str:
@@ -47,7 +49,7 @@ class Row:
 
     def compare(self, same_within: float) -> Comparison:
         """Compare the second stack with the first."""
-        return stats.compare_pairs(*self.values, same_within=same_within)
+        return stats.compare_pairs(*self.values, same_within=same_within, windows=self.windows)
 
 
 def rows(contest: Contest) -> Iterator[Row]:
@@ -62,7 +64,8 @@ def rows(contest: Contest) -> Iterator[Row]:
         for measure in UNITS:
             gap = gaps[0] if measure == "cpu" and gaps else None
             sides = [[] if gap else [_value(pair[side], measure) for pair in pairs] for side in (0, 1)]
-            yield Row(cell, measure, (sides[0], sides[1]), gap, different_work)
+            windows = 0.0 if gap else stats.windows_spread(*(result[SAMPLES[measure]] for result in pairs[0]))
+            yield Row(cell, measure, (sides[0], sides[1]), gap, different_work, windows)
 
 
 def verdicts(contest: Contest, names: tuple[str, str], same_within: float) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ale_velocity.behaviour import difference
-from ale_velocity.stats import compare_processes, pace_ratio
+from ale_velocity.stats import compare_processes, pace_ratio, windows_spread
 from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
@@ -101,8 +101,12 @@ def _verdict(before: Point, after: Point) -> Verdict:
         if not point.process_values:
             reason = f"{point.release.name} lacks whole processes of {point.reps} windows (asv run --record-samples)"
             return Verdict("inconclusive", reason, plain)
-    pace = pace_ratio(before.paces, after.paces, after.unit)
-    comparison = compare_processes(before.process_values, after.process_values, pace=pace)
+    comparison = compare_processes(
+        before.process_values,
+        after.process_values,
+        windows=windows_spread(before.samples, after.samples),
+        pace=pace_ratio(before.paces, after.paces, after.unit),
+    )
     better, worse = ("more", "less") if higher_is_better(after.unit) else ("less", "more")
     word = {better: "faster", worse: "slower"}.get(comparison.change, comparison.change)
     low, high = comparison.low, comparison.high
