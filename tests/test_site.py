@@ -168,6 +168,10 @@ def test_a_gain_and_a_loss_have_their_colours(browser):
         first = browser.driver.find_element("xpath", f"//h2[text()='{heading}']/following::tbody[1]//span")
         assert word in first.text
         assert first.get_attribute("class") == f"verdict {word}"
+    together = "//h2[text()='Gains and losses of all cells together']/following::tbody[1]/tr"
+    rows = [row.text for row in browser.driver.find_elements("xpath", together)]
+    assert any("faster" in row and "ale-py-0.11.1 → ale-py-0.11.2" in row for row in rows)
+    assert any("slower" in row and "ale-py-0.12.0 → ale-py-0.12.1" in row for row in rows)
 
 
 def test_pickers_offer_what_exists_in_natural_order_and_survive_a_reload(browser):

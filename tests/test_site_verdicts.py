@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import itertools
 import statistics
@@ -11,7 +12,7 @@ import pytest
 from ale_velocity.errors import VelocityError
 from ale_velocity.site.order import natural_key
 from ale_velocity.site.points import Line, Point, Setup, benchmark_label, chart_name
-from ale_velocity.site.verdicts import line_changes
+from ale_velocity.site.verdicts import line_changes, shifts
 from ale_velocity.stats import mean_interval
 from ale_velocity.timeline.manifest import Release, Series
 from ale_velocity.units import direction
@@ -60,6 +61,55 @@ def test_a_loss_and_its_recovery_are_both_found():
     steps = [(change.verdict.step.before.release.name, change.point.release.name) for change in found[1:]]
     assert steps == [("ale-py-0", "ale-py-1"), ("ale-py-1", "ale-py-2"), ("ale-py-2", "ale-py-3")]
     assert found[1].verdict.step.ratio == pytest.approx(0.8)
+
+
+def cells_together(ratios, *, works=(), paces=(None, None)):
+    """Verdicts of a release's cells, one process a side, each `ratios` times as fast as before."""
+    series = Series("ale-py", "ale-py", {}, releases(2))
+    found = []
+    for number, (ratio, work) in enumerate(itertools.zip_longest(ratios, works)):
+        line = dataclasses.replace(LINE, params=(("loop", "step"), ("num_envs", str(2**number))))
+        points = {
+            release.name: Point(
+                *(line, release, "env-steps/s", "measured", samples(rate, 1), rate),
+                behaviour=behaviour,
+                paces=((pace,) * 6,) if pace else (),
+            )
+            for release, rate, behaviour, pace in zip(
+                series.releases, (100, 100 * ratio), ("1-a", work or "1-a"), paces, strict=True
+            )
+        }
+        found += line_changes(series, points)
+    return found
+
+
+def test_cells_that_change_alike_tell_together_what_none_tells_alone():
+    """8% is far below what one process a side can tell."""
+    found = cells_together([1.08, 1.07, 1.09, 1.08])
+    assert [change.verdict.word for change in found] == ["first measured", "inconclusive"] * 4
+    (shift,) = shifts(found)
+    assert (shift.word, shift.cells, shift.benchmark) == ("faster", 4, LINE.benchmark)
+    assert (shift.before.version, shift.after.version) == ("0", "1")
+    assert shift.comparison.ratio == pytest.approx(1.08, rel=0.001)
+
+
+def test_cells_that_do_not_change_alike_tell_nothing():
+    (shift,) = shifts(cells_together([1.3, 0.9, 1.2, 1.0]))
+    assert shift.word == "inconclusive"
+
+
+def test_one_cell_is_no_more_than_its_own_verdict():
+    assert shifts(cells_together([1.08])) == []
+
+
+def test_cells_of_different_work_are_not_among_them():
+    (shift,) = shifts(cells_together([1.08, 1.07, 3.0, 1.09], works=[None, None, "1-b", None]))
+    assert (shift.word, shift.cells) == ("faster", 3)
+
+
+def test_the_machine_s_pace_explains_what_cells_tell_together():
+    (shift,) = shifts(cells_together([1.3, 1.29, 1.31], paces=(0.010, 0.0078)))
+    assert shift.word == "inconclusive"
 
 
 def test_a_gap_is_no_change():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from html import escape
 from string import Template
@@ -12,19 +13,24 @@ from packaging.requirements import Requirement
 from ale_velocity.site import links
 from ale_velocity.site.order import natural_key
 from ale_velocity.site.points import benchmark_label
-from ale_velocity.site.verdicts import WORDS, Verdict
+from ale_velocity.site.verdicts import WORDS, Verdict, shifts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ale_velocity.site.points import Line, Point, Results
-    from ale_velocity.site.verdicts import Change, Step
+    from ale_velocity.site.points import Line, Point, Results, Setup
+    from ale_velocity.site.verdicts import Change, Shift, Step
     from ale_velocity.timeline.manifest import Release, Series
 
 LONG_TEXT = 40  # characters beyond which a cell may break into lines
 MOST_MOVERS = 40  # rows of a table of gains or losses: what one can read
 STALE_AFTER_DAYS = 60  # ale-py and torch together release about every month and a half
+ALL_CELLS = (
+    "All loops and env counts of a benchmark that both releases measured, a pair each. Releases are not measured in "
+    "turn, so a drift of the machine, or another host under its name, is in it where the pace does not show it: "
+    "<code>ale-velocity duel</code> decides."
+)
 # Shapes besides colours, so that nothing rests on telling colours apart.
 MARKS = {"faster": "▲", "slower": "▼", "same": "=", "inconclusive": "~", "failed": "✕", "different work": "≠"}
 
@@ -55,11 +61,12 @@ def write(results: Results, changes: list[Change], plotly_tag: str, static: Path
 
 
 def overview(results: Results, changes: list[Change]) -> str:
-    """Return the body: age of the data, gains and losses, machines, and what is missing."""
+    """Return the body: age of the data, gains and losses, of single cells and of all, machines, and what is missing."""
     parts = [
         _age(results),
         f"<h2>Losses</h2>{_movers(results, changes, 'slower')}",
         f"<h2>Gains</h2>{_movers(results, changes, 'faster')}",
+        f"<h2>Gains and losses of all cells together</h2>{_shifts(results, shifts(changes))}",
         f"<h2>Releases</h2>{_releases(results, changes)}",
         f"<h2>Machines</h2>{_machines(results)}",
     ]
@@ -84,13 +91,32 @@ def _setups(changes: Sequence[Change], lines: Sequence[Line]) -> str:
     if not lines:
         return "<p>Nothing of this series was measured yet.</p>"
     known = {change.point.line: change for change in changes}
+    of_setup: dict[Setup, list[Shift]] = {}
+    for shift in shifts(changes):
+        of_setup.setdefault(shift.setup, []).append(shift)
     parts = []
     for setup in dict.fromkeys(line.setup for line in lines):
         rows = [(line, known.get(line)) for line in lines if line.setup == setup]
         counts = Counter(change.verdict.word if change else "not measured" for _, change in rows)
         summary = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
-        parts.append(f"<h2>{escape(str(setup))}</h2><p>{summary}</p>{_behaviours(rows)}{_cells(rows)}")
+        parts.append(f"<h2>{escape(str(setup))}</h2><p>{summary}</p>{_behaviours(rows)}")
+        parts.append(_together(of_setup.get(setup, [])) + _cells(rows))
     return "".join(parts)
+
+
+def _together(found: Sequence[Shift]) -> str:
+    """A table of what all cells of each benchmark say together."""
+    rows = [
+        (
+            escape(benchmark_label(shift.benchmark)),
+            _of_shift(shift),
+            str(shift.cells),
+            escape(shift.before.version),
+            escape(shift.comparison.reason),
+        )
+        for shift in found
+    ]
+    return _table(("All cells together", "Verdict", "Cells", "Compared with", "Why"), rows) if rows else ""
 
 
 def _behaviours(rows: Sequence[tuple[Line, Change | None]]) -> str:
@@ -140,6 +166,27 @@ def _movers(results: Results, changes: list[Change], word: str) -> str:
     hidden = len(ranked) - len(rows)
     more = f"<p>And {hidden} smaller ones: see the releases' pages.</p>" if hidden else ""
     return _table(("Largest change", "Releases", "What", "Rate", "Where"), rows) + more
+
+
+def _shifts(results: Results, found: Sequence[Shift]) -> str:
+    """A table of what all cells of a benchmark say together where it is a gain or a loss, largest first."""
+    ranked = sorted(
+        (shift for shift in found if shift.word in {"faster", "slower"}),
+        key=lambda shift: -abs(math.log(shift.comparison.ratio)),
+    )
+    rows = [
+        (
+            _of_shift(shift),
+            f"{_release_link(results, shift.before)} → {_release_link(results, shift.after)}",
+            escape(benchmark_label(shift.benchmark)),
+            str(shift.cells),
+            escape(str(shift.setup)),
+        )
+        for shift in ranked
+    ]
+    if not rows:
+        return "<p>None between any two neighbouring releases.</p>"
+    return f"<p>{ALL_CELLS}</p>" + _table(("Change", "Releases", "What", "Cells", "Where"), rows)
 
 
 def _releases(results: Results, changes: list[Change]) -> str:
@@ -201,13 +248,24 @@ def _compared_with(step: Step | None) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    text = f"{MARKS.get(verdict.word, '')} {verdict.word}".strip()
     step = verdict.step
     if step and verdict.word != "different work":
-        text += f" {step.ratio - 1:+.1%}"
-        if step.interval:
-            text += f" ({step.interval[0] - 1:+.1%} to {step.interval[1] - 1:+.1%})"
-    return f'<span class="verdict {verdict.word.replace(" ", "-").replace("/", "")}">{text}</span>'
+        return _marked(verdict.word, step.ratio, *(step.interval or ()))
+    return _marked(verdict.word)
+
+
+def _of_shift(shift: Shift) -> str:
+    found = shift.comparison
+    return _marked(shift.word, found.ratio, found.low, found.high)
+
+
+def _marked(word: str, ratio: float | None = None, low: float | None = None, high: float | None = None) -> str:
+    text = f"{MARKS.get(word, '')} {word}".strip()
+    if ratio is not None:
+        text += f" {ratio - 1:+.1%}"
+    if low is not None and high is not None:
+        text += f" ({low - 1:+.1%} to {high - 1:+.1%})"
+    return f'<span class="verdict {word.replace(" ", "-").replace("/", "")}">{text}</span>'
 
 
 def _number(point: Point) -> str:

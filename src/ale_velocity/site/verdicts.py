@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ale_velocity.behaviour import difference
-from ale_velocity.stats import compare_processes, pace_ratio, windows_spread
+from ale_velocity.stats import compare_pairs, compare_processes, pace_ratio, windows_spread
 from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from ale_velocity.site.points import Point, Results
-    from ale_velocity.timeline.manifest import Series
+    from ale_velocity.site.points import Point, Results, Setup
+    from ale_velocity.stats import Comparison
+    from ale_velocity.timeline.manifest import Release, Series
 
 # The order in which a release's page lists them.
 WORDS = (
@@ -64,6 +66,19 @@ class Change:
     verdict: Verdict
 
 
+@dataclass(frozen=True)
+class Shift:
+    """From one release to another, all cells of a benchmark together changed by `comparison`, a pair each."""
+
+    setup: Setup
+    benchmark: str
+    before: Release
+    after: Release
+    word: str
+    cells: int
+    comparison: Comparison
+
+
 def changes(results: Results) -> list[Change]:
     """Return the verdict on every point, in order of lines, then of versions."""
     series = {one.name: one for one in results.series}
@@ -107,10 +122,38 @@ def _verdict(before: Point, after: Point) -> Verdict:
         windows=windows_spread(before.samples, after.samples),
         pace=pace_ratio(before.paces, after.paces, after.unit),
     )
-    better, worse = ("more", "less") if higher_is_better(after.unit) else ("less", "more")
-    word = {better: "faster", worse: "slower"}.get(comparison.change, comparison.change)
+    word = _word(comparison, after.unit)
     low, high = comparison.low, comparison.high
     interval = None if low is None or high is None else (low, high)
     # Of a change that was found, the interval says all.
     reason = "" if interval and word in {"faster", "slower"} else comparison.reason
     return Verdict(word, reason, Step(before, comparison.ratio, interval))
+
+
+def _word(comparison: Comparison, unit: str) -> str:
+    better, worse = ("more", "less") if higher_is_better(unit) else ("less", "more")
+    return {better: "faster", worse: "slower"}.get(comparison.change, comparison.change)
+
+
+def shifts(changes: Iterable[Change]) -> list[Shift]:
+    """Return, for every two neighbouring releases and each benchmark and setup, what two or more cells say together.
+
+    A single process a side seldom tells; all loops and env counts of a benchmark do, if they change alike.
+    """
+    groups: dict[tuple[Setup, str, Release, Release], list[tuple[Point, Point]]] = {}
+    for change in changes:
+        step, point = change.verdict.step, change.point
+        if step and change.verdict.word != "different work" and step.before.process_values and point.process_values:
+            key = point.line.setup, point.line.benchmark, step.before.release, point.release
+            groups.setdefault(key, []).append((step.before, point))
+    return [_shift(*key, pairs) for key, pairs in groups.items() if len(pairs) > 1]
+
+
+def _shift(
+    setup: Setup, benchmark: str, before: Release, after: Release, pairs: Sequence[tuple[Point, Point]]
+) -> Shift:
+    sides = [[statistics.geometric_mean(point.process_values) for point in side] for side in zip(*pairs, strict=True)]
+    unit = pairs[0][1].unit
+    paces = [pace_ratio(old.paces, new.paces, unit) for old, new in pairs]
+    comparison = compare_pairs(*sides, paces=paces)
+    return Shift(setup, benchmark, before, after, _word(comparison, unit), len(paces), comparison)
