@@ -99,6 +99,20 @@ def line_changes(series: Series, points: dict[str, Point]) -> Iterator[Change]:
         before = point
 
 
+def shifts(changes: Iterable[Change]) -> list[Shift]:
+    """Return, for every two neighbouring releases and each benchmark and setup, what two or more cells say together.
+
+    A single process a side seldom tells; all loops and env counts of a benchmark do, if they change alike.
+    """
+    groups: dict[tuple[Setup, str, Release, Release], list[tuple[Point, Point]]] = {}
+    for change in changes:
+        step, point = change.verdict.step, change.point
+        if step and change.verdict.word != "different work" and step.before.process_values and point.process_values:
+            key = point.line.setup, point.line.benchmark, step.before.release, point.release
+            groups.setdefault(key, []).append((step.before, point))
+    return [_shift(*key, pairs) for key, pairs in groups.items() if len(pairs) > 1]
+
+
 def different_work(before: Point, after: Point) -> str | None:
     """Return why two releases' points must not be compared, None where they may be."""
     for release in (after.release, before.release):
@@ -133,20 +147,6 @@ def _verdict(before: Point, after: Point) -> Verdict:
 def _word(comparison: Comparison, unit: str) -> str:
     better, worse = ("more", "less") if higher_is_better(unit) else ("less", "more")
     return {better: "faster", worse: "slower"}.get(comparison.change, comparison.change)
-
-
-def shifts(changes: Iterable[Change]) -> list[Shift]:
-    """Return, for every two neighbouring releases and each benchmark and setup, what two or more cells say together.
-
-    A single process a side seldom tells; all loops and env counts of a benchmark do, if they change alike.
-    """
-    groups: dict[tuple[Setup, str, Release, Release], list[tuple[Point, Point]]] = {}
-    for change in changes:
-        step, point = change.verdict.step, change.point
-        if step and change.verdict.word != "different work" and step.before.process_values and point.process_values:
-            key = point.line.setup, point.line.benchmark, step.before.release, point.release
-            groups.setdefault(key, []).append((step.before, point))
-    return [_shift(*key, pairs) for key, pairs in groups.items() if len(pairs) > 1]
 
 
 def _shift(
