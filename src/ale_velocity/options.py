@@ -1,4 +1,4 @@
-"""Types of command line options."""
+"""Types of command line options, and their values in words."""
 
 from __future__ import annotations
 
@@ -47,3 +47,8 @@ def in_words(seconds: float) -> str:
     minutes, rest = divmod(rest, MINUTE_S)
     parts = ((hours, "h"), (minutes, "m"), (0 if hours else rest, "s"))
     return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
+
+
+def envs_in_words(num_envs: int) -> str:
+    """Write an env count: 1 env, 8 envs."""
+    return f"{num_envs} env{'s' * (num_envs != 1)}"

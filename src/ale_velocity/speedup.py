@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,8 @@ from ale_velocity.errors import VelocityError, require_known
 from ale_velocity.options import at_least_one
 from ale_velocity.site.order import natural_key
 from ale_velocity.site.points import benchmark_label
-from ale_velocity.site.verdicts import different_work
-from ale_velocity.stats import WALL_UNIT, compare_pairs, is_other_pace, pace_ratio, windows_spread
+from ale_velocity.site.verdicts import compare_points, different_work, typical
+from ale_velocity.stats import WALL_UNIT, is_other_pace, pace_ratio
 from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
@@ -70,11 +69,6 @@ class Pair:
     def speeds(self) -> tuple[float, float]:
         """Of `over` and of `point`."""
         return _speed(self.over), _speed(self.point)
-
-    @property
-    def windows(self) -> float:
-        """How much the windows of the two spread; see `windows_spread`."""
-        return windows_spread(self.over.samples, self.point.samples)
 
     @property
     def pace(self) -> float:
@@ -194,8 +188,7 @@ def _table(heading: str, points: Sequence[Point], over: str, kind: Kind) -> str:
 
 
 def _line(who: str, row: str, pairs: Sequence[Pair], kind: Kind) -> tuple[str, ...]:
-    before, after = zip(*(pair.speeds for pair in pairs), strict=True)
-    comparison = compare_pairs(before, after, windows=pairs[0].windows, paces=[pair.pace for pair in pairs])
+    comparison = compare_points([(pair.over, pair.point) for pair in pairs], _speed)
     interval = "" if comparison.low is None else f"{comparison.low:.2f} to {comparison.high:.2f}"
     verdict = "" if kind.across_releases else FASTER.get(comparison.change, comparison.change)
     each = "" if row == "all" else ", ".join(map(str, pairs))
@@ -203,6 +196,5 @@ def _line(who: str, row: str, pairs: Sequence[Pair], kind: Kind) -> tuple[str, .
 
 
 def _speed(point: Point) -> float:
-    """Return the geometric mean of a point's processes; of times, its inverse."""
-    mean = statistics.geometric_mean(point.process_values)
-    return mean if higher_is_better(point.unit) else 1 / mean
+    """Return what is typical of a point's processes; of times, its inverse."""
+    return typical(point) if higher_is_better(point.unit) else 1 / typical(point)

@@ -32,7 +32,7 @@ SAME_WITHIN = 0.02  # a change that most users would not act on
 # With one process a side nothing says how much processes differ. This excludes a spread of 8.5% at VERDICT_CONFIDENCE
 # (2.81 * sqrt(2) * 8.5%), more than means of windows had on a shared two-core machine (7.3%). Where processes differ
 # by more it is no protection: at 19%, with windows of 0.2 s on a busy machine, 35 of 200 identical pairs lay beyond it.
-# Windows tell of such machines: of 148 cells of releases that differ by less than 5%, on four machines, one process
+# Windows tell of such machines: of 148 cells of releases that differ by 10% or less, on four machines, one process
 # each, the ratio was off by 6% (root mean square) where its sides' windows spread by less than 2.5%, and by 14% where
 # by 10 to 17%. So their spread widens the limit, see `windows_spread`.
 ONE_PROCESS_LIMIT = math.log(1.4)
@@ -181,7 +181,7 @@ def process_estimator(unit: str) -> Callable[[Sequence[float]], float]:
 def windows_spread(before: Sequence[float], after: Sequence[float]) -> float:
     """Return by how much a ratio of one window of each side spreads, as the standard deviation of its logarithm.
 
-    It is at least that of what stands for a process, since what disturbs windows is shared by those of a process.
+    What disturbs a machine within processes does so between them: see `ONE_PROCESS_LIMIT`.
     """
     return math.sqrt(math.fsum(_variance(_logarithms(side)) for side in (before, after) if len(side) > 1))
 

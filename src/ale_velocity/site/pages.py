@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import Requirement
 
+from ale_velocity.options import envs_in_words
 from ale_velocity.site import links
 from ale_velocity.site.order import natural_key
 from ale_velocity.site.points import benchmark_label
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ale_velocity.site.points import Line, Point, Results, Setup
+    from ale_velocity.site.points import Line, Point, Results
     from ale_velocity.site.verdicts import Change, Shift, Step
     from ale_velocity.timeline.manifest import Release, Series
 
@@ -47,26 +48,27 @@ def write(results: Results, changes: list[Change], plotly_tag: str, static: Path
 
     throughput = Template((static / "throughput.html").read_text(encoding="utf-8"))
     page("throughput.html", "Throughput", throughput.substitute(plotly=plotly_tag))
-    page("overview.html", "Overview", overview(results, changes))
+    together = shifts(changes)
+    page("overview.html", "Overview", overview(results, changes, together))
     by_release: dict[str, list[Change]] = {}
     for change in changes:
         by_release.setdefault(change.point.release.name, []).append(change)
     lines = {one.name: [line for line in results.lines if line.series == one.name] for one in results.series}
     for one in results.series:
         for previous, release in zip((None, *one.releases), one.releases, strict=False):
-            body = release_body(results, one, release, previous) + _setups(
-                by_release.get(release.name, []), lines[one.name]
-            )
+            of_release = [shift for shift in together if shift.after == release]
+            cells = _setups(by_release.get(release.name, []), lines[one.name], of_release)
+            body = release_body(results, one, release, previous) + cells
             page(links.release_page(results.hashes[release.name]), release.name, body)
 
 
-def overview(results: Results, changes: list[Change]) -> str:
+def overview(results: Results, changes: list[Change], together: Sequence[Shift]) -> str:
     """Return the body: age of the data, gains and losses, of single cells and of all, machines, and what is missing."""
     parts = [
         _age(results),
         f"<h2>Losses</h2>{_movers(results, changes, 'slower')}",
         f"<h2>Gains</h2>{_movers(results, changes, 'faster')}",
-        f"<h2>Gains and losses of all cells together</h2>{_shifts(results, shifts(changes))}",
+        f"<h2>Gains and losses of all cells together</h2>{_shifts(results, together)}",
         f"<h2>Releases</h2>{_releases(results, changes)}",
         f"<h2>Machines</h2>{_machines(results)}",
     ]
@@ -86,21 +88,18 @@ def release_body(results: Results, series: Series, release: Release, previous: R
     return f'<p class="lead">{what} <code>{commit}</code>.{link}{remark}</p><h2>Stack</h2>{_stack(release, previous)}'
 
 
-def _setups(changes: Sequence[Change], lines: Sequence[Line]) -> str:
+def _setups(changes: Sequence[Change], lines: Sequence[Line], together: Sequence[Shift]) -> str:
     """Every cell of a release with its verdict, a table for each machine and setting that measured its series."""
     if not lines:
         return "<p>Nothing of this series was measured yet.</p>"
     known = {change.point.line: change for change in changes}
-    of_setup: dict[Setup, list[Shift]] = {}
-    for shift in shifts(changes):
-        of_setup.setdefault(shift.setup, []).append(shift)
     parts = []
     for setup in dict.fromkeys(line.setup for line in lines):
         rows = [(line, known.get(line)) for line in lines if line.setup == setup]
         counts = Counter(change.verdict.word if change else "not measured" for _, change in rows)
         summary = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
         parts.append(f"<h2>{escape(str(setup))}</h2><p>{summary}</p>{_behaviours(rows)}")
-        parts.append(_together(of_setup.get(setup, [])) + _cells(rows))
+        parts.append(_together([shift for shift in together if shift.setup == setup]) + _cells(rows))
     return "".join(parts)
 
 
@@ -276,8 +275,7 @@ def _number(point: Point) -> str:
 
 
 def _what(line: Line) -> str:
-    words = [f"{value} env{'s' * (value != '1')}" if name == "num_envs" else value for name, value in line.params]
-    values = ", ".join(words)
+    values = ", ".join(envs_in_words(int(value)) if name == "num_envs" else value for name, value in line.params)
     return escape(f"{benchmark_label(line.benchmark)}: {values}" if values else benchmark_label(line.benchmark))
 
 

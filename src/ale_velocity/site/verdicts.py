@@ -11,7 +11,7 @@ from ale_velocity.stats import compare_pairs, compare_processes, pace_ratio, win
 from ale_velocity.units import higher_is_better
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ale_velocity.site.points import Point, Results, Setup
     from ale_velocity.stats import Comparison
@@ -113,6 +113,22 @@ def shifts(changes: Iterable[Change]) -> list[Shift]:
     return [_shift(*key, pairs) for key, pairs in groups.items() if len(pairs) > 1]
 
 
+def typical(point: Point) -> float:
+    """Return what stands for a point with whole processes: the geometric mean of these."""
+    return statistics.geometric_mean(point.process_values)
+
+
+def compare_points(pairs: Sequence[tuple[Point, Point]], value: Callable[[Point], float] = typical) -> Comparison:
+    """Compare the second points of pairs with the first by a value of each; the machine's pace must not explain it."""
+    before, after = zip(*pairs, strict=True)
+    return compare_pairs(
+        [value(point) for point in before],
+        [value(point) for point in after],
+        windows=windows_spread(before[0].samples, after[0].samples),
+        paces=[pace_ratio(old.paces, new.paces, new.unit) for old, new in pairs],
+    )
+
+
 def different_work(before: Point, after: Point) -> str | None:
     """Return why two releases' points must not be compared, None where they may be."""
     for release in (after.release, before.release):
@@ -152,8 +168,5 @@ def _word(comparison: Comparison, unit: str) -> str:
 def _shift(
     setup: Setup, benchmark: str, before: Release, after: Release, pairs: Sequence[tuple[Point, Point]]
 ) -> Shift:
-    sides = [[statistics.geometric_mean(point.process_values) for point in side] for side in zip(*pairs, strict=True)]
-    unit = pairs[0][1].unit
-    paces = [pace_ratio(old.paces, new.paces, unit) for old, new in pairs]
-    comparison = compare_pairs(*sides, paces=paces)
-    return Shift(setup, benchmark, before, after, _word(comparison, unit), len(paces), comparison)
+    comparison = compare_points(pairs)
+    return Shift(setup, benchmark, before, after, _word(comparison, pairs[0][1].unit), len(pairs), comparison)

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ale_velocity.options import envs_in_words
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -63,8 +65,7 @@ class Run:
         return next(outcome for outcome in (None, FAILED, MEASURED, NOT_AVAILABLE) if outcome in states)
 
     def __str__(self) -> str:
-        envs = f"{self.kind.num_envs} env{'s' * (self.kind.num_envs > 1)}"
-        return f"{self.release}, {envs}, {self.kind.benchmark} {self.kind.loop}"
+        return f"{self.release}, {envs_in_words(self.kind.num_envs)}, {self.kind.benchmark} {self.kind.loop}"
 
 
 def ordered(releases: Sequence[str], counts: Sequence[int], kinds: Iterable[Kind]) -> list[Run]:
