@@ -1,6 +1,7 @@
 """The duel with scripted stacks: order, verdicts, exit codes, stops and resumes; and one through real processes."""
 
 import argparse
+import itertools
 import json
 import math
 import subprocess
@@ -148,6 +149,57 @@ def test_cells_combine(tmp_path, codes, combined):
     before, _, log = stacks_of()
 
     assert fight(tmp_path, before, ByLoop("new", 1.0, log), "--loops", "step", "send_recv") == combined
+
+
+class Opposite(FakeStack):
+    """A stack whose two loops are disturbed, by 3% a pair, in opposite ways: neither alone tells of its change."""
+
+    def __init__(self, name, change, log):
+        super().__init__(name, self.rate_of, log)
+        self.change = change
+
+    def rate_of(self, count):
+        """Return rates of step, send_recv, step, send_recv, ... in rounds of two."""
+        number, loop = divmod(count, 2)
+        return 1000.0 * self.change * math.exp(0.03 * (-1) ** (number + loop))
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("change", "code", "word"), [(1.02, 3, "faster"), (0.98, 1, "slower")])
+def test_all_cells_are_judged_together(tmp_path, capsys, change, code, word):
+    """A change that they share is found where no cell finds it, and a loss is then a loss."""
+    before, _, log = stacks_of(before=lambda _count: 1000.0)
+
+    words = ("--pairs", "4", "--loops", "step", "send_recv")
+    assert fight(tmp_path, before, Opposite("new", change, log), *words) == code
+    out = capsys.readouterr().out
+    assert out.count("inconclusive") == 4  # two cells, by both measures
+    assert (
+        f"all 2 cells together (geometric means), env-steps/s: old 1,000, new {1000 * change:,.0f}\n"
+        f"    ratio {change:.3f} (95% interval {change - 0.001:.3f} to {change + 0.001:.3f}, 4 pairs): {word}\n"
+    ) in out
+
+
+@pytest.mark.usefixtures("here")
+def test_only_whole_rounds_are_judged_together(tmp_path, capsys):
+    """A stop in the middle of the third round leaves two rounds; one cell alone has no such row."""
+
+    class Stops(Opposite):
+        def measure(self, cell):
+            """Stop before the last process of the third round."""
+            if self.count == 5:
+                raise KeyboardInterrupt
+            return super().measure(cell)
+
+    before, _, log = stacks_of(before=lambda _count: 1000.0)
+    assert fight(tmp_path, before, Stops("new", 1.02, log), "--pairs", "3", "--loops", "step", "send_recv") == 130
+    lines = capsys.readouterr().out.splitlines()
+    pairs = {one: two.partition(" interval ")[2].partition(", ")[2][:7] for one, two in itertools.pairwise(lines)}
+    assert pairs["emulator step n=8, env-steps/s: old 1,000, new 1,051"] == "3 pairs"
+    assert pairs["all 2 cells together (geometric means), env-steps/s: old 1,000, new 1,020"] == "2 pairs"
+
+    fight(tmp_path, *stacks_of()[:2], "--pairs", "3")
+    assert "together" not in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("here")

@@ -16,7 +16,6 @@ from ale_velocity.errors import EXIT_ERROR
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ale_velocity.cell import Cell
     from ale_velocity.duel.contest import Contest
     from ale_velocity.stats import Comparison
 
@@ -29,13 +28,13 @@ PLANNED_CHANGES = (0.01, 0.02, 0.05, 0.1)
 
 @dataclass(frozen=True)
 class Row:
-    """A cell by one measure: one value a process for each side, in pairs; or the reason why there is none.
+    """A cell, or all of them, by one measure: one value a process for each side, in pairs; or why there is none.
 
     `different_work` says so where the two sides' emulators did not behave alike; `windows` is how much the windows of
     the first pair spread.
     """
 
-    cell: Cell
+    name: str
     measure: str
     values: tuple[list[float], list[float]]
     gap: str | None = None
@@ -44,8 +43,8 @@ class Row:
 
     @property
     def label(self) -> str:
-        """Cell and unit."""
-        return f"{describe(self.cell)}, {UNITS[self.measure]}"
+        """Name and unit."""
+        return f"{self.name}, {UNITS[self.measure]}"
 
     def compare(self, same_within: float) -> Comparison:
         """Compare the second stack with the first."""
@@ -65,27 +64,50 @@ def rows(contest: Contest) -> Iterator[Row]:
             gap = gaps[0] if measure == "cpu" and gaps else None
             sides = [[] if gap else [_value(pair[side], measure) for pair in pairs] for side in (0, 1)]
             windows = 0.0 if gap else stats.windows_spread(*(result[SAMPLES[measure]] for result in pairs[0]))
-            yield Row(cell, measure, (sides[0], sides[1]), gap, different_work, windows)
+            yield Row(describe(cell), measure, (sides[0], sides[1]), gap, different_work, windows)
+
+
+def together(contest: Contest) -> Iterator[Row]:
+    """Yield all cells as one row by each measure, where several have values: what a small change moves is all of them.
+
+    A round, in which each cell had its pair, is one pair of geometric means: what slowed a whole round counts once.
+    """
+    for measure in UNITS:
+        cells = [row for row in rows(contest) if row.measure == measure and row.gap is None]
+        if len(cells) <= 1:
+            continue
+        rounds = [zip(*(row.values[side] for row in cells), strict=False) for side in (0, 1)]
+        before, after = ([statistics.geometric_mean(values) for values in side] for side in rounds)
+        different_work = next(filter(None, (row.different_work for row in cells)), "")
+        windows = math.hypot(*(row.windows for row in cells)) / len(cells)
+        name = f"all {len(cells)} cells together (geometric means)"
+        yield Row(name, measure, (before, after), different_work=different_work, windows=windows)
 
 
 def verdicts(contest: Contest, names: tuple[str, str], same_within: float) -> list[str]:
     """Return a paragraph a row: both stacks, the ratio with its interval, and the verdict."""
-    return [_verdict(row, names, same_within) for row in rows(contest)]
+    return [_verdict(row, names, same_within) for row in (*rows(contest), *together(contest))]
 
 
 def exit_code(contest: Contest, measure: str, same_within: float) -> int:
-    """Return 2 if a cell failed, else 1 if any is slower, else 3 if any has no verdict, else 0."""
+    """Return 2 if a cell failed, else 1 if any is slower, or all together are, else 3 if any has no verdict, else 0."""
     if contest.failed:
         return EXIT_ERROR
-    deciding = [row for row in rows(contest) if row.measure == measure and row.gap is None]
-    changes = ["inconclusive" if row.different_work else row.compare(same_within).change for row in deciding]
-    codes = {EXIT_CODES[change] for change in changes}
-    return next(code for code in (1, 3, 0) if code in codes)
+
+    def codes(of: Iterator[Row]) -> set[int]:
+        deciding = (row for row in of if row.measure == measure and row.gap is None)
+        changes = ("inconclusive" if row.different_work else row.compare(same_within).change for row in deciding)
+        return {EXIT_CODES[change] for change in changes}
+
+    cells = codes(rows(contest))
+    if 1 in cells | codes(together(contest)):
+        return 1
+    return max(cells)
 
 
 def machine_noise(contest: Contest, pairs_each: int, same_within: float) -> list[str]:
     """Return, for two identical stacks, the rate of false verdicts of duels of `pairs_each`, and the spread."""
-    return [_noise(row, pairs_each, same_within) for row in rows(contest)]
+    return [_noise(row, pairs_each, same_within) for row in (*rows(contest), *together(contest))]
 
 
 def _verdict(row: Row, names: tuple[str, str], same_within: float) -> str:
