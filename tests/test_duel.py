@@ -4,6 +4,7 @@ import argparse
 import itertools
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -336,8 +337,74 @@ def test_resume_refuses_other_files(tmp_path, text):
     arguments = options(tmp_path)
     arguments.resume = path
 
-    with pytest.raises(VelocityError, match=r"other\.json cannot be resumed, it is not a duel's file"):
+    with pytest.raises(VelocityError, match=r"other\.json is not a duel's file"):
         command.fight(arguments, (before, after), path)
+
+
+@pytest.mark.usefixtures("here")
+def test_stored_duels_say_the_same(tmp_path, capsys):
+    """Verdicts come from the file alone, with a line that tells what was measured where, and what was not."""
+
+    class FailsOnce(FakeStack):
+        def measure(self, cell):
+            """Fail in one loop."""
+            self.gap = {"reason": "broke", "failed": True} if cell.loop == "step" else None
+            return super().measure(cell)
+
+    before, after, log = stacks_of(after=900.0)
+    fight(tmp_path, before, after, "--pairs", "3", "--loops", "step", "send_recv")
+    said = capsys.readouterr().out
+    first = tmp_path / "first.json"
+    (tmp_path / "d.json").rename(first)
+    fight(tmp_path, before, FailsOnce("old", 900.0, log), "--pairs", "3", "--loops", "step", "send_recv")
+    again = capsys.readouterr().out
+
+    assert cli.main(["verdicts", str(first), str(tmp_path / "d.json")]) == 0
+    out = capsys.readouterr().out
+    assert out == (
+        f"old against new on here, pong, protocol standard\n{said}\n"
+        f"old against old on here, pong, protocol standard\n{again}"
+    )
+    assert out.count(": slower") == 8
+    assert "spread between processes" in again
+    assert again.endswith("not measured: emulator step n=8: old: broke\n")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"pairs": []}, "d.json holds no pair"),
+        ({"cells": [{}]}, "d.json is not a duel's file: KeyError('protocol')"),
+        ({"stacks": [{"name": "old"}]}, "d.json is not a duel's file: ValueError"),
+    ],
+)
+def test_verdicts_need_a_duels_file(tmp_path, capsys, change, reason):
+    """What is wrong is named, with exit code 2, before anything is printed."""
+    fight(tmp_path, *stacks_of()[:2], "--pairs", "1")
+    good, bad = tmp_path / "good.json", tmp_path / "d.json"
+    good.write_text(bad.read_text())
+    bad.write_text(json.dumps(json.loads(bad.read_text()) | change))
+    capsys.readouterr()
+
+    assert cli.main(["verdicts", str(good), str(bad)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert reason in err
+
+
+def test_the_published_duels_are_readable(capsys):
+    """Those behind docs/findings.md; the emulator's gain by 0.12.0 is a verdict on three machines."""
+    files = sorted(MANIFEST.parent.glob("docs/duels/*/*.json"))
+    assert cli.main(["verdicts", *map(str, files)]) == 0
+    duels = capsys.readouterr().out.split("\n\n")
+    assert len(duels) == len(files)
+    faster = {
+        duel.partition(" on ")[2].partition(",")[0]
+        for duel in duels
+        if "0.12.0 on" in duel and "emulator" in duel and re.search(r"env-steps/s:.*\n.*: faster", duel)
+    }
+    assert faster == {"h200-16-cores", "two-shared-cores", "two-xeon-cores"}
 
 
 @pytest.mark.usefixtures("here")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ale_velocity import bench, doctor, export, interrupt, speedup, wheelhouse
 from ale_velocity.duel import command as duel
+from ale_velocity.duel import stored as verdicts
 from ale_velocity.errors import EXIT_ERROR, EXIT_INTERRUPTED, VelocityError
 from ale_velocity.sweep import command as sweep
 from ale_velocity.timeline import command as timeline
@@ -24,7 +25,7 @@ def make_parser() -> argparse.ArgumentParser:
         "The history of releases is measured by asv: see 'asv run', 'asv compare', 'asv publish'.",
     )
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (bench, doctor, duel, export, speedup, sweep, timeline, wheelhouse):
+    for command in (bench, doctor, duel, export, speedup, sweep, timeline, verdicts, wheelhouse):
         command.add_command(subparsers)
     return parser
 

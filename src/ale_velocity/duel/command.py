@@ -11,7 +11,7 @@ from ale_velocity import facts, stats
 from ale_velocity.agents import AGENTS
 from ale_velocity.cell import Cell
 from ale_velocity.duel import report, stacks
-from ale_velocity.duel.contest import Contest, describe
+from ale_velocity.duel.contest import Contest
 from ale_velocity.errors import EXIT_ERROR, EXIT_INTERRUPTED, VelocityError
 from ale_velocity.loops import LOOPS
 from ale_velocity.measure import PROTOCOLS
@@ -59,13 +59,7 @@ def add_command(subparsers: Any) -> None:
     add("--pairs", type=at_least_one, default=10, metavar="N", help="pairs of processes a cell (default: %(default)s)")
     add("--repeat", type=at_least_one, metavar="N", help="for A A: as many duels, and the rate of false verdicts")
     add("--measure", choices=tuple(report.UNITS), default="wall", help="what decides (default: %(default)s)")
-    add(
-        "--same-within",
-        type=share,
-        default=stats.SAME_WITHIN,
-        metavar="PERCENT",
-        help=f"a change too small to matter (default: {100 * stats.SAME_WITHIN:g})",
-    )
+    add_same_within(parser)
     add("--agent", choices=AGENTS, default="emulator", help="what is learnt (default: %(default)s)")
     add("--loops", nargs="+", choices=LOOPS, default=["step", "send_recv"], help="default: step send_recv")
     add("--counts", nargs="+", type=at_least_one, default=[8], metavar="N", help="env counts (default: 8)")
@@ -81,6 +75,17 @@ def add_command(subparsers: Any) -> None:
     add("--json", type=Path, metavar="FILE", help="every window of every pair (default: .asv/duel/A-vs-B.json)")
     add("--resume", type=Path, metavar="FILE", help="go on with the pairs in FILE, up to --pairs; kept in FILE")
     add("--manifest", type=Path, default=Path("releases.toml"), help="default: %(default)s here")
+
+
+def add_same_within(parser: argparse.ArgumentParser) -> None:
+    """Add `--same-within`."""
+    parser.add_argument(
+        "--same-within",
+        type=share,
+        default=stats.SAME_WITHIN,
+        metavar="PERCENT",
+        help=f"a change too small to matter (default: {100 * stats.SAME_WITHIN:g})",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -112,20 +117,18 @@ def fight(arguments: argparse.Namespace, sides: Sequence[Side], save: Path) -> i
     if interrupted:
         return EXIT_INTERRUPTED
     if arguments.repeat:
-        return EXIT_ERROR if contest.failed else 0
+        return EXIT_ERROR if report.failed(contest) else 0
     return report.exit_code(contest, arguments.measure, arguments.same_within)
 
 
 def _print(contest: Contest, arguments: argparse.Namespace) -> None:
-    reasons = [f"{describe(contest.cells[index])}: {gap['reason']}" for index, gap in contest.gaps.items()]
+    reasons = report.gaps(contest)
     if not any(row.gap is None for row in report.rows(contest) if row.measure == arguments.measure):
         reasons += [row.gap for row in report.rows(contest) if row.gap]
         raise VelocityError("nothing measured" + "".join(f"\n{reason}" for reason in reasons))
-    before, after = contest.sides
-    names = (before.name, after.name)
     if not arguments.repeat:
-        print("\n".join(report.verdicts(contest, names, arguments.same_within)))
-    if before.name == after.name:
+        print("\n".join(report.verdicts(contest, arguments.same_within)))
+    if len(set(contest.names)) == 1:
         print("\n".join(report.machine_noise(contest, arguments.pairs, arguments.same_within)))
     for reason in reasons:
         print(f"not measured: {reason}")

@@ -56,6 +56,12 @@ class Contest:
     gaps: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     @property
+    def names(self) -> tuple[str, str]:
+        """Names of the sides."""
+        before, after = self.sides
+        return before.name, after.name
+
+    @property
     def header(self) -> dict[str, Any]:
         """What must be the same for a contest to be resumed."""
         return {
@@ -64,22 +70,13 @@ class Contest:
             "machine": self.identity,
         }
 
-    @property
-    def failed(self) -> bool:
-        """Whether a cell failed, rather than being n/a."""
-        return any(gap["failed"] for gap in self.gaps.values())
-
     def resume(self, path: Path) -> None:
         """Take over the pairs of an earlier contest; raise `VelocityError` unless it was this one, on this machine."""
-        try:
-            earlier = json.loads(path.read_text(encoding="utf-8"))
-            headers = {key: earlier[key] for key in self.header}
-            self.pairs, self.starts = earlier["pairs"], earlier["starts"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise VelocityError(f"{path} cannot be resumed, it is not a duel's file: {error!r}") from error
+        earlier = read(path)
         for key, here in self.header.items():
-            if headers[key] != here:
-                raise VelocityError(f"{path} cannot be resumed: {_difference(key, headers[key], here)}")
+            if earlier[key] != here:
+                raise VelocityError(f"{path} cannot be resumed: {_difference(key, earlier[key], here)}")
+        self.pairs, self.starts = earlier["pairs"], earlier["starts"]
 
     def run(
         self,
@@ -126,6 +123,15 @@ class Contest:
         self.pairs.append({"cell": index, "pair": number, "first": first, "results": [results[0], results[1]]})
         rates = (f"{side.name} {max(results[which]['samples']):,.0f}" for which, side in enumerate(self.sides))
         return f"{', '.join(rates)} env-steps/s"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return what `Contest.save` wrote; raise `VelocityError` for another file."""
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        return {key: saved[key] for key in ("stacks", "cells", "machine", "starts", "gaps", "pairs")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise VelocityError(f"{path} is not a duel's file: {error!r}") from error
 
 
 def describe(cell: Cell) -> str:

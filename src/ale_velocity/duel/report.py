@@ -1,4 +1,4 @@
-"""What a contest says: ratios with intervals and verdicts, and what identical stacks say about the machine."""
+"""What a duel says: ratios with intervals and verdicts, and what identical stacks say about the machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ale_velocity import behaviour, stats
 from ale_velocity.cell import cpu_time_gap
@@ -16,7 +16,7 @@ from ale_velocity.errors import EXIT_ERROR
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ale_velocity.duel.contest import Contest
+    from ale_velocity.cell import Cell
     from ale_velocity.stats import Comparison
 
 UNITS = {"wall": stats.WALL_UNIT, "cpu": stats.CPU_UNIT}
@@ -24,6 +24,26 @@ SAMPLES = {"wall": "samples", "cpu": "cpu_samples"}
 WORDS = {"more": "faster", "less": "slower", "same": "same", "inconclusive": "inconclusive"}
 EXIT_CODES = {"more": 0, "same": 0, "less": 1, "inconclusive": 3}
 PLANNED_CHANGES = (0.01, 0.02, 0.05, 0.1)
+
+
+class Duel(Protocol):
+    """What was measured of two stacks: a contest's, or a file's; see `Contest`."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of the stacks."""
+
+    @property
+    def cells(self) -> list[Cell]:
+        """What was measured."""
+
+    @property
+    def pairs(self) -> list[dict[str, Any]]:
+        """Results of both."""
+
+    @property
+    def gaps(self) -> dict[int, dict[str, Any]]:
+        """Why a cell, by its number, has no more pairs."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +71,10 @@ class Row:
         return stats.compare_pairs(*self.values, same_within=same_within, windows=self.windows)
 
 
-def rows(contest: Contest) -> Iterator[Row]:
+def rows(duel: Duel) -> Iterator[Row]:
     """Yield every cell that has pairs, by each measure."""
-    for index, cell in enumerate(contest.cells):
-        pairs = [pair["results"] for pair in contest.pairs if pair["cell"] == index]
+    for index, cell in enumerate(duel.cells):
+        pairs = [pair["results"] for pair in duel.pairs if pair["cell"] == index]
         if not pairs:
             continue
         gaps = [gap for results in pairs for result in results if (gap := cpu_time_gap(result["facts"]))]
@@ -67,13 +87,13 @@ def rows(contest: Contest) -> Iterator[Row]:
             yield Row(describe(cell), measure, (sides[0], sides[1]), gap, different_work, windows)
 
 
-def together(contest: Contest) -> Iterator[Row]:
+def together(duel: Duel) -> Iterator[Row]:
     """Yield all cells as one row by each measure, where several have values: what a small change moves is all of them.
 
     A round, in which each cell had its pair, is one pair of geometric means: what slowed a whole round counts once.
     """
     for measure in UNITS:
-        cells = [row for row in rows(contest) if row.measure == measure and row.gap is None]
+        cells = [row for row in rows(duel) if row.measure == measure and row.gap is None]
         if len(cells) <= 1:
             continue
         rounds = [zip(*(row.values[side] for row in cells), strict=False) for side in (0, 1)]
@@ -84,14 +104,24 @@ def together(contest: Contest) -> Iterator[Row]:
         yield Row(name, measure, (before, after), different_work=different_work, windows=windows)
 
 
-def verdicts(contest: Contest, names: tuple[str, str], same_within: float) -> list[str]:
+def verdicts(duel: Duel, same_within: float) -> list[str]:
     """Return a paragraph a row: both stacks, the ratio with its interval, and the verdict."""
-    return [_verdict(row, names, same_within) for row in (*rows(contest), *together(contest))]
+    return [_verdict(row, duel.names, same_within) for row in (*rows(duel), *together(duel))]
 
 
-def exit_code(contest: Contest, measure: str, same_within: float) -> int:
+def gaps(duel: Duel) -> list[str]:
+    """Return why cells were not measured, or not to the end."""
+    return [f"{describe(duel.cells[index])}: {gap['reason']}" for index, gap in duel.gaps.items()]
+
+
+def failed(duel: Duel) -> bool:
+    """Whether a cell failed, rather than being n/a."""
+    return any(gap["failed"] for gap in duel.gaps.values())
+
+
+def exit_code(duel: Duel, measure: str, same_within: float) -> int:
     """Return 2 if a cell failed, else 1 if any is slower, or all together are, else 3 if any has no verdict, else 0."""
-    if contest.failed:
+    if failed(duel):
         return EXIT_ERROR
 
     def codes(of: Iterator[Row]) -> set[int]:
@@ -99,15 +129,15 @@ def exit_code(contest: Contest, measure: str, same_within: float) -> int:
         changes = ("inconclusive" if row.different_work else row.compare(same_within).change for row in deciding)
         return {EXIT_CODES[change] for change in changes}
 
-    cells = codes(rows(contest))
-    if 1 in cells | codes(together(contest)):
+    cells = codes(rows(duel))
+    if 1 in cells | codes(together(duel)):
         return 1
     return max(cells)
 
 
-def machine_noise(contest: Contest, pairs_each: int, same_within: float) -> list[str]:
+def machine_noise(duel: Duel, pairs_each: int, same_within: float) -> list[str]:
     """Return, for two identical stacks, the rate of false verdicts of duels of `pairs_each`, and the spread."""
-    return [_noise(row, pairs_each, same_within) for row in (*rows(contest), *together(contest))]
+    return [_noise(row, pairs_each, same_within) for row in (*rows(duel), *together(duel))]
 
 
 def _verdict(row: Row, names: tuple[str, str], same_within: float) -> str:
