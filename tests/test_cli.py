@@ -4,7 +4,18 @@ import pytest
 
 from ale_velocity import cli
 
-COMMANDS = ["bench", "doctor", "duel", "export", "speedup", "sweep", "timeline", "timeline refresh", "verdicts", "wheelhouse"]
+COMMANDS = [
+    "bench",
+    "doctor",
+    "duel",
+    "export",
+    "speedup",
+    "sweep",
+    "timeline",
+    "timeline refresh",
+    "verdicts",
+    "wheelhouse",
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -660,3 +660,5 @@ def test_releases_are_laid_over_the_torch_that_is_there(tmp_path, monkeypatch):
     code = "import torch, ale_velocity; print(torch.here)"
     seen = subprocess.run([*stack.interpreter, "-c", code], capture_output=True, text=True, check=True)
     assert seen.stdout == "of the machine\n"
+    assert not (tmp_path / "node" / "__pycache__").exists(), "the machine's torch stays as it is"
+    assert list(tmp_path.glob(".asv/duel/s-2.0-preinstalled-*/pycache/**/torch.*.pyc"))

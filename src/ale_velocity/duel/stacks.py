@@ -100,10 +100,13 @@ def _here() -> Stack:
 def _install(release: Release, folder: Path, torch: Torch | None, say: Callable[[str], None]) -> Stack:
     """The first requirement of a release is what moves; the others are held by its series."""
     tag = f"py{sys.version_info.major}{sys.version_info.minor}"
+    options = ["-I"]  # isolated: the caller's PYTHONPATH and folder must not add to the stack
     if torch:
         layer = folder / f"{release.name}-preinstalled-{tag}"
         beneath = Beneath(" ".join(map(str, torch.folders)), torch.folders)
         _environment(layer, (*release.requirements, HARNESS), beneath, say)
+        # Torch may lie where nobody may write; else each process would compile it.
+        options += ["-X", f"pycache_prefix={layer / 'pycache'}"]
     else:
         held = release.requirements[1:]
         digest = hashlib.sha256("\n".join(held).encode()).hexdigest()[:8]
@@ -112,8 +115,7 @@ def _install(release: Release, folder: Path, torch: Torch | None, say: Callable[
         _environment(base, (*held, HARNESS), Beneath(), say)
         # By name: the two move together.
         _environment(layer, release.requirements, Beneath(base.name, (site_packages(base),)), say)
-    # Isolated (-I): the caller's PYTHONPATH and folder must not add to the stack.
-    return Stack(release.name, (str(layer / "bin" / "python"), "-I"), release.requirements)
+    return Stack(release.name, (str(layer / "bin" / "python"), *options), release.requirements)
 
 
 def _environment(path: Path, requirements: Sequence[str], beneath: Beneath, say: Callable[[str], None]) -> None:
