@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import itertools
 import json
@@ -16,8 +17,8 @@ from pathlib import Path
 from asv.results import Results
 from asv.runner import BenchmarkResult
 
-from ale_velocity.cell import append_record
-from ale_velocity.measure import COUNTS
+from ale_velocity.cell import Cell, append_record
+from ale_velocity.measure import COUNTS, PROTOCOLS
 from ale_velocity.timeline import manifest, writer
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +65,25 @@ class ResultsTree:
         defaults = {"arch": "x86_64", "cpu": "Made-up CPU", "num_cpu": "16", "os": "Linux", "ram": "137438953472"}
         text = json.dumps({**defaults, **facts, "machine": name, "version": 1})
         (self.results / name / "machine.json").write_text(text)
+
+    def add_duel(self, machine, before, after, *sides, behaviours=("1-a", "1-a")):
+        """Add a duel of the emulator with 8 envs: `sides` are (rate before, rate after) of each pair."""
+        stacks = [{"name": name, "pins": self.releases[name].requirements} for name in (before, after)]
+        cell = Cell("emulator", "step", 8, PROTOCOLS["quick"])
+
+        def result(rate, behaviour):
+            rates = {"samples": [rate, rate], "cpu_samples": [rate / 2, rate / 2]}
+            return {**rates, "facts": {"device": "none"}, "behaviour": behaviour}
+
+        pairs = [
+            {"cell": 0, "pair": number, "first": number % 2, "results": list(map(result, rates, behaviours))}
+            for number, rates in enumerate(sides)
+        ]
+        duel = {"schema": 1, "stacks": stacks, "cells": [dataclasses.asdict(cell)], "machine": {"name": machine}}
+        path = self.folder / "docs" / "duels" / machine / f"{before}-{after}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({**duel, "starts": [], "gaps": [], "pairs": pairs}))
+        return path
 
     def add(self, machine, release, benchmark, cells, *, measured_at=MEASURED_AT, **env_vars):
         """Add results: `cells` maps (loop, num_envs) to samples, to None (failed) or to NaN (n/a).

@@ -176,7 +176,7 @@ def test_all_cells_are_judged_together(tmp_path, capsys, change, code, word):
     out = capsys.readouterr().out
     assert out.count("inconclusive") == 4  # two cells, by both measures
     assert (
-        f"all 2 cells together (geometric means), env-steps/s: old 1,000, new {1000 * change:,.0f}\n"
+        f"emulator, 2 cells together, env-steps/s: old 1,000, new {1000 * change:,.0f}\n"
         f"    ratio {change:.3f} (95% interval {change - 0.001:.3f} to {change + 0.001:.3f}, 4 pairs): {word}\n"
     ) in out
 
@@ -197,7 +197,7 @@ def test_only_whole_rounds_are_judged_together(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     pairs = {one: two.partition(" interval ")[2].partition(", ")[2][:7] for one, two in itertools.pairwise(lines)}
     assert pairs["emulator step n=8, env-steps/s: old 1,000, new 1,051"] == "3 pairs"
-    assert pairs["all 2 cells together (geometric means), env-steps/s: old 1,000, new 1,020"] == "2 pairs"
+    assert pairs["emulator, 2 cells together, env-steps/s: old 1,000, new 1,020"] == "2 pairs"
 
     fight(tmp_path, *stacks_of()[:2], "--pairs", "3")
     assert "together" not in capsys.readouterr().out
@@ -361,10 +361,7 @@ def test_stored_duels_say_the_same(tmp_path, capsys):
 
     assert cli.main(["verdicts", str(first), str(tmp_path / "d.json")]) == 0
     out = capsys.readouterr().out
-    assert out == (
-        f"old against new on here, pong, protocol standard\n{said}\n"
-        f"old against old on here, pong, protocol standard\n{again}"
-    )
+    assert out == (f"old against new: here, pong, standard\n{said}\nold against old: here, pong, standard\n{again}")
     assert out.count(": slower") == 8
     assert "spread between processes" in again
     assert again.endswith("not measured: emulator step n=8: old: broke\n")
@@ -400,9 +397,9 @@ def test_the_published_duels_are_readable(capsys):
     duels = capsys.readouterr().out.split("\n\n")
     assert len(duels) == len(files)
     faster = {
-        duel.partition(" on ")[2].partition(",")[0]
+        duel.partition(": ")[2].partition(",")[0]
         for duel in duels
-        if "0.12.0 on" in duel and "emulator" in duel and re.search(r"env-steps/s:.*\n.*: faster", duel)
+        if "0.12.0: " in duel and "emulator" in duel and re.search(r"env-steps/s:.*\n.*: faster", duel)
     }
     assert faster == {"h200-16-cores", "two-shared-cores", "two-xeon-cores"}
 

@@ -48,6 +48,9 @@ def tree(tmp_path_factory):
     environment = tree.add(STRANGE, "ale-py-0.12.1", DQN, curve(1.5), GAME="pong<b>")
     assert "pong<b>" in environment
     tree.add("single", "ale-py-0.12.1", DQN, {("step", 8): windows(7000.0, reps=2)}, PROTOCOL="quick")
+    pairs = ((1000.0, 1205.0), (1000.0, 1195.0), (1000.0, 1200.0), (1000.0, 1200.0))
+    tree.add_duel("vm", "ale-py-0.11.0", "ale-py-0.11.1", *pairs, behaviours=("1-a", "1-b"))
+    tree.add_duel("vm", "ale-py-0.11.1", "ale-py-0.11.2", *pairs)
     last = f"{DQN}-17"  # send_recv, the last of its 9 counts
     tree.record("vm", "ale-py-0.12.0", environment.replace("pong<b>", "pong"), last, "VelocityError: <b>no memory</b>")
     with (tree.results / "vm" / "cells.jsonl").open("a") as file:
@@ -172,6 +175,23 @@ def test_a_gain_and_a_loss_have_their_colours(browser):
     rows = [row.text for row in browser.driver.find_elements("xpath", together)]
     assert any("faster" in row and "ale-py-0.11.1 → ale-py-0.11.2" in row for row in rows)
     assert any("slower" in row and "ale-py-0.12.0 → ale-py-0.12.1" in row for row in rows)
+
+
+def test_duels_are_on_the_pages_of_their_releases(browser, tree):
+    """Verdicts found are on the overview, with their interval; a release's page has all that was compared."""
+    browser.get("overview.html")
+    duels = "//h2[text()='{}']/following::tbody[1]/tr"
+    rows = browser.driver.find_elements("xpath", duels.format("Gains and losses by duels"))
+    texts = [" ".join(row.text.split()) for row in rows]
+    found = "▲ faster +20.0% (+19.4% to +20.7%) ale-py-0.11.1 → ale-py-0.11.2 emulator step n=8, env-steps/"
+    assert sorted(texts) == [f"{found}{unit} 4 vm, pong, quick" for unit in ("CPU-s", "s")]
+    assert "2 of 4 comparisons found one" in browser.driver.find_element("css selector", "main").text
+    for version, word in (("0.11.2", "faster"), ("0.11.1", "different work")):
+        browser.get(f"release/{tree.hashes[f'ale-py-{version}'][:8]}/index.html")
+        rows = browser.driver.find_elements("xpath", duels.format("Duels"))
+        assert [word in row.text for row in rows] == [True, True]
+    browser.get(f"release/{tree.hashes['ale-py-0.12.0'][:8]}/index.html")
+    assert browser.driver.find_elements("xpath", "//h2[text()='Duels']") == []
 
 
 def test_pickers_offer_what_exists_in_natural_order_and_survive_a_reload(browser):
@@ -349,10 +369,18 @@ def test_the_first_view_is_small(browser):
 
 
 def test_a_site_without_results_says_so(tree, tmp_path):
-    """A benchmark list and a machine, nothing measured yet."""
+    """A benchmark list and a machine, nothing measured yet; and a duel of what is no release, which is refused."""
     empty = ResultsTree(tmp_path)
     empty.add_machine("vm")
     shutil.copytree(tree.folder / ".asv" / "npm", tmp_path / ".asv" / "npm")
+    duel = empty.add_duel("vm", "ale-py-0.11.2", "ale-py-0.12.0", (1.0, 1.0))
+    duel.write_text(duel.read_text().replace("ale-py==0.12.0", "ale-py==0.12.0.dev1"))
+    refused = empty.asv("publish")
+    assert refused.returncode == 1
+    assert "the timeline has no ale-py-0.12.0 of ale-py==0.12.0.dev1" in " ".join(
+        (refused.stdout + refused.stderr).split()
+    )
+    duel.unlink()
     assert empty.asv("publish").returncode == 0
     browser = Browser(tmp_path / "html")
     try:

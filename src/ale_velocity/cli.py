@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ale_velocity import bench, doctor, export, interrupt, speedup, wheelhouse
 from ale_velocity.duel import command as duel
-from ale_velocity.duel import stored as verdicts
+from ale_velocity.duel import verdicts
 from ale_velocity.errors import EXIT_ERROR, EXIT_INTERRUPTED, VelocityError
 from ale_velocity.sweep import command as sweep
 from ale_velocity.timeline import command as timeline

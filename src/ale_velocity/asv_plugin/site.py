@@ -18,7 +18,7 @@ from ale_velocity.asv_plugin import stored
 from ale_velocity.asv_plugin.pages import Edit
 from ale_velocity.asv_plugin.points import Point
 from ale_velocity.errors import VelocityError
-from ale_velocity.site import assets, data, pages, verdicts
+from ale_velocity.site import assets, data, duels, pages, verdicts
 from ale_velocity.site.order import natural_key
 from ale_velocity.units import HIGHER_IS_BETTER, direction
 
@@ -104,7 +104,9 @@ def build(conf: Any, html_dir: Path) -> None:
         shutil.copyfile(STATIC / name, served / name)
     results = stored.read(conf)
     changes = verdicts.changes(results)
-    pages.write(results, changes, plotly, STATIC, html_dir)
+    # An entry of our own in asv.conf.json; without it no duel is published.
+    bouts = duels.read(Path(conf.duels_dir), results.series) if hasattr(conf, "duels_dir") else []
+    pages.write(results, changes, plotly, STATIC, html_dir, bouts=bouts)
     data.write(results, changes, served / "data")
     for reason in results.left_out:
         log.warning(f"not shown: {reason}")

@@ -33,11 +33,11 @@ and the command says how much this machine's processes differ; with --repeat, ho
 Verdicts: 'faster' or 'slower' where the 99.5% interval of the ratio excludes 1; 'same within X%' where the 95%
 interval lies within --same-within; otherwise 'inconclusive: needs about N pairs'. Where the same seed and actions gave
 other observations or rewards there is no verdict, but 'different work'. A rate stands for its process by
-the best window (wall clock) or the mean of windows (CPU time). Several loops or env counts are also judged all
-together, which finds a small change that they share with fewer pairs.
+the best window (wall clock) or the mean of windows (CPU time). Several loops or env counts are also judged
+together, by their geometric mean of each round, which finds a small change that they share with fewer pairs.
 
 exit codes, by the verdicts in the chosen --measure:
-  1    slower, in any cell or all together
+  1    slower, in any cell or by all together
   3    inconclusive, or different work, in any cell, and none is slower
   0    otherwise: faster, or the same
   2    an error: nothing was measured, or a cell failed

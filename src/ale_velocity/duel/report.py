@@ -100,7 +100,7 @@ def together(duel: Duel) -> Iterator[Row]:
         before, after = ([statistics.geometric_mean(values) for values in side] for side in rounds)
         different_work = next(filter(None, (row.different_work for row in cells)), "")
         windows = math.hypot(*(row.windows for row in cells)) / len(cells)
-        name = f"all {len(cells)} cells together (geometric means)"
+        name = f"{duel.cells[0].agent}, {len(cells)} cells together"
         yield Row(name, measure, (before, after), different_work=different_work, windows=windows)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from ale_velocity.site.duels import Bout
     from ale_velocity.site.points import Line, Point, Results
     from ale_velocity.site.verdicts import Change, Shift, Step
     from ale_velocity.timeline.manifest import Release, Series
@@ -32,11 +33,14 @@ ALL_CELLS = (
     "turn, so a drift of the machine, or another host under its name, is in it where the pace does not show it: "
     "<code>ale-velocity duel</code> decides."
 )
+DUELS = "Fresh processes of both releases, in turn, on one machine: the strictest verdicts here."
 # Shapes besides colours, so that nothing rests on telling colours apart.
 MARKS = {"faster": "▲", "slower": "▼", "same": "=", "inconclusive": "~", "failed": "✕", "different work": "≠"}
 
 
-def write(results: Results, changes: list[Change], plotly_tag: str, static: Path, html_dir: Path) -> None:
+def write(
+    results: Results, changes: list[Change], plotly_tag: str, static: Path, html_dir: Path, *, bouts: Sequence[Bout]
+) -> None:
     """Write all our pages below `html_dir`, from the templates in `static`; `plotly_tag` loads the chart library."""
     template = Template((static / "page.html").read_text(encoding="utf-8"))
 
@@ -49,7 +53,7 @@ def write(results: Results, changes: list[Change], plotly_tag: str, static: Path
     throughput = Template((static / "throughput.html").read_text(encoding="utf-8"))
     page("throughput.html", "Throughput", throughput.substitute(plotly=plotly_tag))
     together = shifts(changes)
-    page("overview.html", "Overview", overview(results, changes, together))
+    page("overview.html", "Overview", overview(results, changes, together, bouts))
     by_release: dict[str, list[Change]] = {}
     for change in changes:
         by_release.setdefault(change.point.release.name, []).append(change)
@@ -58,17 +62,19 @@ def write(results: Results, changes: list[Change], plotly_tag: str, static: Path
         for previous, release in zip((None, *one.releases), one.releases, strict=False):
             of_release = [shift for shift in together if shift.after == release]
             cells = _setups(by_release.get(release.name, []), lines[one.name], of_release)
-            body = release_body(results, one, release, previous) + cells
+            duels = _duels([bout for bout in bouts if bout.after == release])
+            body = release_body(results, one, release, previous) + duels + cells
             page(links.release_page(results.hashes[release.name]), release.name, body)
 
 
-def overview(results: Results, changes: list[Change], together: Sequence[Shift]) -> str:
-    """Return the body: age of the data, gains and losses, of single cells and of all, machines, and what is missing."""
+def overview(results: Results, changes: list[Change], together: Sequence[Shift], bouts: Sequence[Bout]) -> str:
+    """Return the body: age of the data, gains and losses (cells, all of them, duels), machines, and what is missing."""
     parts = [
         _age(results),
         f"<h2>Losses</h2>{_movers(results, changes, 'slower')}",
         f"<h2>Gains</h2>{_movers(results, changes, 'faster')}",
         f"<h2>Gains and losses of all cells together</h2>{_shifts(results, together)}",
+        f"<h2>Gains and losses by duels</h2>{_won(results, bouts)}" if bouts else "",
         f"<h2>Releases</h2>{_releases(results, changes)}",
         f"<h2>Machines</h2>{_machines(results)}",
     ]
@@ -116,6 +122,23 @@ def _together(found: Sequence[Shift]) -> str:
         for shift in found
     ]
     return _table(("All cells together", "Verdict", "Cells", "Compared with", "Why"), rows) if rows else ""
+
+
+def _duels(bouts: Sequence[Bout]) -> str:
+    """A table of what duels say of a release against earlier ones, whatever they found."""
+    rows = [
+        (
+            escape(bout.before.name),
+            escape(bout.what),
+            _of_bout(bout),
+            str(bout.pairs),
+            escape(bout.where),
+            "" if bout.word in {"faster", "slower"} else escape(bout.reason),
+        )
+        for bout in bouts
+    ]
+    table = _table(("Against", "What", "Verdict", "Pairs", "Where", "Why"), rows)
+    return f"<h2>Duels</h2><p>{DUELS}</p>{table}" if rows else ""
 
 
 def _behaviours(rows: Sequence[tuple[Line, Change | None]]) -> str:
@@ -188,6 +211,24 @@ def _shifts(results: Results, found: Sequence[Shift]) -> str:
     return f"<p>{ALL_CELLS}</p>" + _table(("Change", "Releases", "What", "Cells", "Where"), rows)
 
 
+def _won(results: Results, bouts: Sequence[Bout]) -> str:
+    """A table of the duels' gains and losses, largest first."""
+    won = [bout for bout in bouts if bout.word in {"faster", "slower"}]
+    rows = [
+        (
+            _of_bout(bout),
+            f"{_release_link(results, bout.before)} → {_release_link(results, bout.after)}",
+            escape(bout.what),
+            str(bout.pairs),
+            escape(bout.where),
+        )
+        for bout in sorted(won, key=lambda bout: -abs(math.log(bout.comparison.ratio)))
+    ]
+    table = _table(("Change", "Releases", "What", "Pairs", "Where"), rows) if rows else ""
+    found = f"{len(won)} of {len(bouts)} comparisons found one; the releases' pages have all."
+    return f"<p>{DUELS} {found}</p>{table}"
+
+
 def _releases(results: Results, changes: list[Change]) -> str:
     """A table of releases, newest first, with how many cells got which verdict, and how many were not measured."""
     words: dict[str, Counter[str]] = {}
@@ -256,6 +297,12 @@ def _verdict(verdict: Verdict) -> str:
 def _of_shift(shift: Shift) -> str:
     found = shift.comparison
     return _marked(shift.word, found.ratio, found.low, found.high)
+
+
+def _of_bout(bout: Bout) -> str:
+    if bout.word == "different work":
+        return _marked(bout.word)
+    return _marked(bout.word, bout.comparison.ratio, bout.comparison.low, bout.comparison.high)
 
 
 def _marked(word: str, ratio: float | None = None, low: float | None = None, high: float | None = None) -> str:

@@ -35,7 +35,8 @@ class Setup:
 
     def __str__(self) -> str:
         """Return it in words; torch's own number of threads goes without saying."""
-        threads = "" if self.torch_threads == "default" else f", {self.torch_threads} torch threads"
+        number = self.torch_threads
+        threads = "" if number == "default" else f", {number} torch thread{'s' * (number != '1')}"
         return f"{self.machine}, {self.device}, {self.game}, {self.protocol}{threads}, Python {self.python}"
 
 
