@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ale_velocity import cli, facts, installed, layer
+from ale_velocity import cli, facts, installed, layer, stats
 from ale_velocity.behaviour import fingerprint
 from ale_velocity.duel import command, contest, report, stacks
 from ale_velocity.errors import VelocityError
@@ -179,6 +179,28 @@ def test_all_cells_are_judged_together(tmp_path, capsys, change, code, word):
         f"emulator, 2 cells together, env-steps/s: old 1,000, new {1000 * change:,.0f}\n"
         f"    ratio {change:.3f} (95% interval {change - 0.001:.3f} to {change + 0.001:.3f}, 4 pairs): {word}\n"
     ) in out
+
+
+@pytest.mark.usefixtures("here")
+def test_a_changing_pace_is_taken_out(tmp_path, capsys):
+    """A machine that jumps between two paces hides a gain of 4% that its readings bring back, of cells and of all."""
+
+    class Paced(FakeStack):
+        def measure(self, cell):
+            """Run at one of two paces, which is read around both windows."""
+            pace_s = 0.004 if len(self.log) % 3 else 0.006
+            result = super().measure(cell)
+            rates = {name: [rate * 0.004 / pace_s for rate in result[name]] for name in ("samples", "cpu_samples")}
+            return {**result, **rates, "pace_s": [pace_s] * 3}
+
+    log = []
+    before, after = Paced("old", 1000.0, log), Paced("new", 1040.0, log)
+    assert fight(tmp_path, before, after, "--pairs", "9", "--loops", "step", "send_recv") == 0
+    found = "    ratio 1.040 at equal pace (95% interval 1.040 to 1.040, 9 pairs): faster"
+    assert capsys.readouterr().out.count(found) == 6
+    alone = [pair["results"] for pair in json.loads((tmp_path / "d.json").read_text())["pairs"] if pair["cell"] == 0]
+    sides = [[result["samples"][0] for result in results] for results in zip(*alone, strict=True)]
+    assert stats.compare_pairs(*sides).change == "inconclusive"
 
 
 @pytest.mark.usefixtures("here")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
+from scipy.stats import linregress, t, ttest_1samp, ttest_ind, ttest_rel
 
 import simulate_verdicts
 from ale_velocity import stats
@@ -42,6 +42,49 @@ def test_paired_interval_is_students_on_logarithms():
     expected = ttest_rel(np.log(AFTER), np.log(BEFORE)).confidence_interval(0.95)
 
     assert pytest.approx([math.exp(expected.low), math.exp(expected.high)]) == [comparison.low, comparison.high]
+
+
+PACES = [1.0, 1.2, 0.9, 1.05, 0.8, 1.1, 0.95, 1.02, 1.15, 0.85]
+
+
+def test_pairs_in_turn_are_compared_at_equal_pace():
+    """The intercept of scipy's line through the logarithms, with its own error and n - 2 degrees of freedom."""
+    rng = np.random.default_rng(5)
+    before = [1000.0] * len(PACES)
+    after = list(1050 * np.array(PACES) ** 0.6 * np.exp(rng.normal(0, 0.02, len(PACES))))
+    line = linregress(np.log(PACES), np.log(after) - np.log(before))
+    half_width = t.ppf(0.975, len(PACES) - 2) * line.intercept_stderr
+    found = stats.compare_in_turn(before, after, paces=PACES)
+
+    expected = [line.intercept, line.intercept - half_width, line.intercept + half_width]
+    assert pytest.approx(np.exp(expected)) == [found.ratio, found.low, found.high]
+    assert (found.change, found.at_equal_pace) == ("more", True)
+    plain = stats.compare_pairs(before, after)
+    assert (plain.change, plain.at_equal_pace) == ("inconclusive", False)
+
+
+@pytest.mark.parametrize(
+    "paces",
+    [[], [1.0] * 10, [1.05] * 9 + [0.95], [1.2] * 10],
+    ids=["unknown", "equal", "hardly another", "no line"],
+)
+def test_without_another_pace_pairs_in_turn_are_pairs(paces):
+    """And so they are where there are too few for a line."""
+    before = (BEFORE + AFTER)[:10]
+    after = (AFTER + BEFORE)[:10]
+    assert stats.compare_in_turn(before, after, paces=paces) == stats.compare_pairs(before, after)
+    assert stats.compare_in_turn(before[:7], after[:7], paces=PACES[:7]) == stats.compare_pairs(before[:7], after[:7])
+
+
+@pytest.mark.parametrize(("follows", "gains"), [(0.0, False), (0.7, True)])
+def test_error_rates_at_equal_pace_by_simulation(follows, gains):
+    """False verdicts stay below 1% whether or not rates follow the pace; where they do, more gains are found."""
+    rows = simulate_verdicts.paced_rates(10, follows, trials=1500, seed=3)
+
+    for row in rows.values():
+        assert row.false <= 0.01
+        assert 0.93 <= row.coverage <= 0.97
+    assert (rows["with paces"].power > 2 * rows["values alone"].power) == gains
 
 
 @pytest.mark.parametrize("compare", [stats.compare_processes, stats.compare_pairs])

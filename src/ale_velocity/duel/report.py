@@ -14,7 +14,7 @@ from ale_velocity.duel.contest import describe
 from ale_velocity.errors import EXIT_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ale_velocity.cell import Cell
     from ale_velocity.stats import Comparison
@@ -51,7 +51,7 @@ class Row:
     """A cell, or all of them, by one measure: one value a process for each side, in pairs; or why there is none.
 
     `different_work` says so where the two sides' emulators did not behave alike; `windows` is how much the windows of
-    the first pair spread.
+    the first pair spread; `paces` are the ratios of the machine's paces within pairs, none where a pair lacks them.
     """
 
     name: str
@@ -60,15 +60,19 @@ class Row:
     gap: str | None = None
     different_work: str = ""
     windows: float = 0.0
+    paces: Sequence[float] = ()
 
     @property
     def label(self) -> str:
         """Name and unit."""
         return f"{self.name}, {UNITS[self.measure]}"
 
-    def compare(self, same_within: float) -> Comparison:
-        """Compare the second stack with the first."""
-        return stats.compare_pairs(*self.values, same_within=same_within, windows=self.windows)
+    def compare(self, same_within: float, part: slice = slice(None)) -> Comparison:
+        """Compare the second stack with the first, by some of the pairs."""
+        before, after = self.values
+        return stats.compare_in_turn(
+            before[part], after[part], same_within=same_within, windows=self.windows, paces=self.paces[part]
+        )
 
 
 def rows(duel: Duel) -> Iterator[Row]:
@@ -84,7 +88,8 @@ def rows(duel: Duel) -> Iterator[Row]:
             gap = gaps[0] if measure == "cpu" and gaps else None
             sides = [[] if gap else [_value(pair[side], measure) for pair in pairs] for side in (0, 1)]
             windows = 0.0 if gap else stats.windows_spread(*(result[SAMPLES[measure]] for result in pairs[0]))
-            yield Row(describe(cell), measure, (sides[0], sides[1]), gap, different_work, windows)
+            paces = [] if gap else _paces(pairs, measure)
+            yield Row(describe(cell), measure, (sides[0], sides[1]), gap, different_work, windows, paces)
 
 
 def together(duel: Duel) -> Iterator[Row]:
@@ -96,12 +101,14 @@ def together(duel: Duel) -> Iterator[Row]:
         cells = [row for row in rows(duel) if row.measure == measure and row.gap is None]
         if len(cells) <= 1:
             continue
-        rounds = [zip(*(row.values[side] for row in cells), strict=False) for side in (0, 1)]
-        before, after = ([statistics.geometric_mean(values) for values in side] for side in rounds)
+        before, after, paces = (
+            [statistics.geometric_mean(of_round) for of_round in zip(*columns, strict=False)]
+            for columns in zip(*((*row.values, row.paces) for row in cells), strict=True)
+        )
         different_work = next(filter(None, (row.different_work for row in cells)), "")
         windows = math.hypot(*(row.windows for row in cells)) / len(cells)
         name = f"{duel.cells[0].agent}, {len(cells)} cells together"
-        yield Row(name, measure, (before, after), different_work=different_work, windows=windows)
+        yield Row(name, measure, (before, after), different_work=different_work, windows=windows, paces=paces)
 
 
 def verdicts(duel: Duel, same_within: float) -> list[str]:
@@ -152,7 +159,8 @@ def _verdict(row: Row, names: tuple[str, str], same_within: float) -> str:
     word = comparison.reason if comparison.change in ("same", "inconclusive") else WORDS[comparison.change]
     if row.different_work:
         word = f"different work, no verdict: {row.different_work}"
-    return f"{row.label}: {', '.join(typical)}\n    ratio {comparison.ratio:.3f} ({interval}): {word}"
+    ratio = f"ratio {comparison.ratio:.3f}{' at equal pace' * comparison.at_equal_pace}"
+    return f"{row.label}: {', '.join(typical)}\n    {ratio} ({interval}): {word}"
 
 
 def _noise(row: Row, pairs_each: int, same_within: float) -> str:
@@ -160,9 +168,7 @@ def _noise(row: Row, pairs_each: int, same_within: float) -> str:
         return f"{row.label}: n/a: {row.gap}"
     before, after = row.values
     duels = [
-        stats.compare_pairs(
-            before[start : start + pairs_each], after[start : start + pairs_each], same_within=same_within
-        )
+        row.compare(same_within, slice(start, start + pairs_each))
         for start in range(0, len(before) - pairs_each + 1, pairs_each)
     ]
     lines = [f"{row.label}:"]
@@ -185,6 +191,14 @@ def _noise(row: Row, pairs_each: int, same_within: float) -> str:
 def _plan(spread: float, change: float) -> str:
     number = stats.pairs_needed(spread, change)
     return f"more than {stats.MOST_PLANNED}" if number is None else str(number)
+
+
+def _paces(pairs: Sequence[Sequence[dict[str, Any]]], measure: str) -> list[float]:
+    """Return how much faster the machine was for the second stack, pair by pair; see `stats.pace_ratio`."""
+    readings = [[result.get("pace_s", []) for result in results] for results in pairs]
+    if not all(itertools.chain(*readings)):
+        return []
+    return [stats.pace_ratio([before], [after], UNITS[measure]) for before, after in readings]
 
 
 def _value(result: dict[str, Any], measure: str) -> float:

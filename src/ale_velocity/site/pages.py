@@ -133,7 +133,9 @@ def _duels(bouts: Sequence[Bout]) -> str:
             _of_bout(bout),
             str(bout.pairs),
             escape(bout.where),
-            "" if bout.word in {"faster", "slower"} else escape(bout.reason),
+            "at equal pace" * bout.comparison.at_equal_pace
+            if bout.word in {"faster", "slower"}
+            else escape(bout.reason),
         )
         for bout in bouts
     ]
