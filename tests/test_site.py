@@ -51,6 +51,7 @@ def tree(tmp_path_factory):
     pairs = ((1000.0, 1205.0), (1000.0, 1195.0), (1000.0, 1200.0), (1000.0, 1200.0))
     tree.add_duel("vm", "ale-py-0.11.0", "ale-py-0.11.1", *pairs, behaviours=("1-a", "1-b"))
     tree.add_duel("vm", "ale-py-0.11.1", "ale-py-0.11.2", *pairs)
+    tree.add_duel("vm", "ale-py-0.11.2", "ale-py-0.11.2", *pairs)  # of the machine, shown nowhere
     last = f"{DQN}-17"  # send_recv, the last of its 9 counts
     tree.record("vm", "ale-py-0.12.0", environment.replace("pong<b>", "pong"), last, "VelocityError: <b>no memory</b>")
     with (tree.results / "vm" / "cells.jsonl").open("a") as file:

@@ -46,6 +46,8 @@ def read(folder: Path, series: Sequence[Series]) -> list[Bout]:
 
 def _bouts(path: Path, releases: dict[str, Release]) -> Iterator[Bout]:
     duel = Stored.load(path)
+    if len(set(duel.names)) == 1:
+        return  # one stack twice tells of the machine, not of releases
     for stack in duel.stacks:
         if stack["name"] not in releases or tuple(stack["pins"]) != releases[stack["name"]].requirements:
             pins = ", ".join(stack["pins"])
