@@ -337,19 +337,35 @@ def compare_in_turn(
     true ratio, however much or little the rates follow the readings; and whether there is a line depends on the
     paces alone.
     """
-    if len(before) < LEAST_FOR_LINE or len(set(paces)) <= 1 or not any(map(is_other_pace, paces)):
+    if not _has_line(paces):
         return compare_pairs(before, after, same_within=same_within, windows=windows)
-    differences, logs = _differences(before, after), _logarithms(paces)
-    slope, difference = statistics.linear_regression(logs, differences)
-    residuals = [value - difference - slope * log for log, value in zip(logs, differences, strict=True)]
-    n = len(residuals)
-    spread = max(math.sqrt(math.fsum(one**2 for one in residuals) / (n - 2)), ROUNDING_SPREAD * math.sqrt(2))
+    logs, n = _logarithms(paces), len(paces)
+    difference, spread = _line(_differences(before, after), logs)
     far = statistics.fmean(logs) ** 2 / (_variance(logs) * (n - 1))
     error = _Error(spread * math.sqrt(1 / n + far), n - 2)
     half_width, verdict_half_width = (error.half_width(level) for level in (CONFIDENCE, VERDICT_CONFIDENCE))
     plan = PAIRS.plan(spread, difference, same_within, more_than=n)
     found = _judge(difference, half_width, verdict_half_width, same_within, plan)
     return dataclasses.replace(found, at_equal_pace=True)
+
+
+def spread_in_turn(before: Sequence[float], after: Sequence[float], paces: Sequence[float] = ()) -> float:
+    """Return by how much the logarithms of pairs' ratios spread, as `compare_in_turn` takes them; of two or more."""
+    differences = _differences(before, after)
+    return _line(differences, _logarithms(paces))[1] if _has_line(paces) else statistics.stdev(differences)
+
+
+def _has_line(paces: Sequence[float]) -> bool:
+    """Whether pairs are compared at equal pace, by their paces alone."""
+    return len(paces) >= LEAST_FOR_LINE and len(set(paces)) > 1 and any(map(is_other_pace, paces))
+
+
+def _line(differences: Sequence[float], logs: Sequence[float]) -> tuple[float, float]:
+    """Return where the line through the pairs passes equal paces, and how much they spread around it."""
+    slope, difference = statistics.linear_regression(logs, differences)
+    residuals = (value - difference - slope * log for log, value in zip(logs, differences, strict=True))
+    spread = math.sqrt(math.fsum(one**2 for one in residuals) / (len(logs) - 2))
+    return difference, max(spread, ROUNDING_SPREAD * math.sqrt(2))
 
 
 def _judge(

@@ -181,8 +181,11 @@ def _noise(row: Row, pairs_each: int, same_within: float) -> str:
         )
     if len(before) > 1:
         processes = statistics.stdev(math.log(value) for value in before + after)
-        differences = statistics.stdev(math.log(new / old) for old, new in zip(before, after, strict=True))
-        lines.append(f"spread between processes {processes:.1%}, between the ratios of pairs {differences:.1%}")
+        differences = stats.spread_in_turn(before, after, row.paces)
+        at_equal_pace = " at equal pace" * row.compare(same_within).at_equal_pace
+        lines.append(
+            f"spread between processes {processes:.1%}, between the ratios of pairs{at_equal_pace} {differences:.1%}"
+        )
         plans = (f"{change:.0%}: {_plan(differences, change)}" for change in PLANNED_CHANGES)
         lines.append(f"pairs to find a change of {', '.join(plans)}")
     return "\n    ".join(lines)
