@@ -335,7 +335,7 @@ def compare_in_turn(
     pairs, of the rates' ratios over the paces' (logarithms, least squares), takes out what the readings tell of
     chance: where it passes equal paces is the ratio. Alternation makes paces alike on average, so the line moves no
     true ratio, however much or little the rates follow the readings; and whether there is a line depends on the
-    paces alone.
+    paces alone. (Of a stack that heats the cores until they are slower between its windows, too, so much is hidden.)
     """
     if not _has_line(paces):
         return compare_pairs(before, after, same_within=same_within, windows=windows)
