@@ -133,14 +133,18 @@ def _duels(bouts: Sequence[Bout]) -> str:
             _of_bout(bout),
             str(bout.pairs),
             escape(bout.where),
-            "at equal pace" * bout.comparison.at_equal_pace
-            if bout.word in {"faster", "slower"}
-            else escape(bout.reason),
+            escape(_why(bout)),
         )
         for bout in bouts
     ]
     table = _table(("Against", "What", "Verdict", "Pairs", "Where", "Why"), rows)
     return f"<h2>Duels</h2><p>{DUELS}</p>{table}" if rows else ""
+
+
+def _why(bout: Bout) -> str:
+    """Say how a verdict came about: of a change that was found, the interval says all."""
+    reason = "" if bout.word in {"faster", "slower"} else bout.reason
+    return "; ".join(filter(None, ("at equal pace" * bout.comparison.at_equal_pace, reason)))
 
 
 def _behaviours(rows: Sequence[tuple[Line, Change | None]]) -> str:
