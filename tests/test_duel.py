@@ -42,6 +42,15 @@ class FakeStack:
         return {"samples": [rate, 0.9 * rate], "cpu_samples": [rate / 2, rate / 2], "facts": {"device": "none"}}
 
 
+class FailsOnce(FakeStack):
+    """A stack that fails in one loop."""
+
+    def measure(self, cell):
+        """Fail with `step`."""
+        self.gap = {"reason": "broke", "failed": True} if cell.loop == "step" else None
+        return super().measure(cell)
+
+
 @pytest.fixture
 def here(monkeypatch):
     """A machine with known facts."""
@@ -366,13 +375,6 @@ def test_resume_refuses_other_files(tmp_path, text):
 @pytest.mark.usefixtures("here")
 def test_stored_duels_say_the_same(tmp_path, capsys):
     """Verdicts come from the file alone, with a line that tells what was measured where, and what was not."""
-
-    class FailsOnce(FakeStack):
-        def measure(self, cell):
-            """Fail in one loop."""
-            self.gap = {"reason": "broke", "failed": True} if cell.loop == "step" else None
-            return super().measure(cell)
-
     before, after, log = stacks_of(after=900.0)
     fight(tmp_path, before, after, "--pairs", "3", "--loops", "step", "send_recv")
     said = capsys.readouterr().out
@@ -439,13 +441,6 @@ def test_nothing_measured_is_an_error(tmp_path):
 @pytest.mark.usefixtures("here")
 def test_a_failed_cell_is_an_error_beside_good_ones(tmp_path, capsys):
     """What was measured is printed, and the exit code says that not all was."""
-
-    class FailsOnce(FakeStack):
-        def measure(self, cell):
-            """Fail in one loop."""
-            self.gap = {"reason": "broke", "failed": True} if cell.loop == "step" else None
-            return super().measure(cell)
-
     before, _, log = stacks_of()
 
     assert fight(tmp_path, before, FailsOnce("new", 1100.0, log), "--loops", "step", "send_recv") == 2

@@ -100,6 +100,19 @@ class _Error:
 
 
 @dataclass(frozen=True)
+class _Fit:
+    """What pairs say: the logarithm of their ratio, how much they spread around it, and how well that is known.
+
+    The variance of `difference` is the share `leverage` of that of a pair; `freedom` are the spread's.
+    """
+
+    difference: float
+    spread: float
+    leverage: float
+    freedom: int
+
+
+@dataclass(frozen=True)
 class _Plan:
     """How many pairs, or processes a side, would probably settle a comparison; None for more than `MOST_PLANNED`."""
 
@@ -307,18 +320,24 @@ def compare_pairs(
     return _agreed(found, held, "the machine's own pace was another within pairs")
 
 
-def _compare_pairs(before: Sequence[float], after: Sequence[float], same_within: float, windows: float) -> Comparison:
-    """Compare pairs on a machine that was the same throughout."""
+def _compare_pairs(
+    before: Sequence[float],
+    after: Sequence[float],
+    same_within: float,
+    windows: float,
+    paces: Sequence[float] = (),
+) -> Comparison:
+    """Compare pairs on a machine that was the same throughout, or by `paces` that are chance."""
     differences = _differences(before, after)
-    difference = statistics.fmean(differences)
     n = len(differences)
     if n == 1:
-        return _one_process_a_side(difference, ASSUMED_SPREAD * math.sqrt(2), PAIRS, same_within, windows)
-    spread = max(statistics.stdev(differences), ROUNDING_SPREAD * math.sqrt(2))
-    error = _Error(spread / math.sqrt(n), n - 1)
+        return _one_process_a_side(differences[0], ASSUMED_SPREAD * math.sqrt(2), PAIRS, same_within, windows)
+    fit = _fit(differences, paces)
+    spread = max(fit.spread, ROUNDING_SPREAD * math.sqrt(2))
+    error = _Error(spread * math.sqrt(fit.leverage), fit.freedom)
     half_width, verdict_half_width = (error.half_width(level) for level in (CONFIDENCE, VERDICT_CONFIDENCE))
-    plan = PAIRS.plan(spread, difference, same_within, more_than=n)
-    return _judge(difference, half_width, verdict_half_width, same_within, plan)
+    plan = PAIRS.plan(spread, fit.difference, same_within, more_than=n)
+    return _judge(fit.difference, half_width, verdict_half_width, same_within, plan)
 
 
 def compare_in_turn(
@@ -337,22 +356,13 @@ def compare_in_turn(
     true ratio, however much or little the rates follow the readings; and whether there is a line depends on the
     paces alone. (Of a stack that heats the cores until they are slower between its windows, too, so much is hidden.)
     """
-    if not _has_line(paces):
-        return compare_pairs(before, after, same_within=same_within, windows=windows)
-    logs, n = _logarithms(paces), len(paces)
-    difference, spread = _line(_differences(before, after), logs)
-    far = statistics.fmean(logs) ** 2 / (_variance(logs) * (n - 1))
-    error = _Error(spread * math.sqrt(1 / n + far), n - 2)
-    half_width, verdict_half_width = (error.half_width(level) for level in (CONFIDENCE, VERDICT_CONFIDENCE))
-    plan = PAIRS.plan(spread, difference, same_within, more_than=n)
-    found = _judge(difference, half_width, verdict_half_width, same_within, plan)
-    return dataclasses.replace(found, at_equal_pace=True)
+    found = _compare_pairs(before, after, same_within, windows, paces)
+    return dataclasses.replace(found, at_equal_pace=_has_line(paces))
 
 
 def spread_in_turn(before: Sequence[float], after: Sequence[float], paces: Sequence[float] = ()) -> float:
     """Return by how much the logarithms of pairs' ratios spread, as `compare_in_turn` takes them; of two or more."""
-    differences = _differences(before, after)
-    return _line(differences, _logarithms(paces))[1] if _has_line(paces) else statistics.stdev(differences)
+    return _fit(_differences(before, after), paces).spread
 
 
 def _has_line(paces: Sequence[float]) -> bool:
@@ -360,12 +370,17 @@ def _has_line(paces: Sequence[float]) -> bool:
     return len(paces) >= LEAST_FOR_LINE and len(set(paces)) > 1 and any(map(is_other_pace, paces))
 
 
-def _line(differences: Sequence[float], logs: Sequence[float]) -> tuple[float, float]:
-    """Return where the line through the pairs passes equal paces, and how much they spread around it."""
+def _fit(differences: Sequence[float], paces: Sequence[float]) -> _Fit:
+    """Take the mean of two or more pairs, or, where paces make a line through them, where it passes equal paces."""
+    n = len(differences)
+    if not _has_line(paces):
+        return _Fit(statistics.fmean(differences), statistics.stdev(differences), 1 / n, n - 1)
+    logs = _logarithms(paces)
     slope, difference = statistics.linear_regression(logs, differences)
     residuals = (value - difference - slope * log for log, value in zip(logs, differences, strict=True))
-    spread = math.sqrt(math.fsum(one**2 for one in residuals) / (len(logs) - 2))
-    return difference, max(spread, ROUNDING_SPREAD * math.sqrt(2))
+    spread = math.sqrt(math.fsum(one**2 for one in residuals) / (n - 2))
+    far = statistics.fmean(logs) ** 2 / (_variance(logs) * (n - 1))
+    return _Fit(difference, spread, 1 / n + far, n - 2)
 
 
 def _judge(

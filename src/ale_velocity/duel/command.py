@@ -122,16 +122,10 @@ def fight(arguments: argparse.Namespace, sides: Sequence[Side], save: Path) -> i
 
 
 def _print(contest: Contest, arguments: argparse.Namespace) -> None:
-    reasons = report.gaps(contest)
     if not any(row.gap is None for row in report.rows(contest) if row.measure == arguments.measure):
-        reasons += [row.gap for row in report.rows(contest) if row.gap]
+        reasons = [*report.gaps(contest), *(row.gap for row in report.rows(contest) if row.gap)]
         raise VelocityError("nothing measured" + "".join(f"\n{reason}" for reason in reasons))
-    if not arguments.repeat:
-        print("\n".join(report.verdicts(contest, arguments.same_within)))
-    if len(set(contest.names)) == 1:
-        print("\n".join(report.machine_noise(contest, arguments.pairs, arguments.same_within)))
-    for reason in reasons:
-        print(f"not measured: {reason}")
+    print(report.text(contest, arguments.same_within, arguments.pairs, repeated=bool(arguments.repeat)))
 
 
 def _cells(arguments: argparse.Namespace) -> list[Cell]:

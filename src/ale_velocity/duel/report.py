@@ -97,8 +97,9 @@ def together(duel: Duel) -> Iterator[Row]:
 
     A round, in which each cell had its pair, is one pair of geometric means: what slowed a whole round counts once.
     """
+    known = [row for row in rows(duel) if row.gap is None]
     for measure in UNITS:
-        cells = [row for row in rows(duel) if row.measure == measure and row.gap is None]
+        cells = [row for row in known if row.measure == measure]
         if len(cells) <= 1:
             continue
         before, after, paces = (
@@ -111,9 +112,21 @@ def together(duel: Duel) -> Iterator[Row]:
         yield Row(name, measure, (before, after), different_work=different_work, windows=windows, paces=paces)
 
 
-def verdicts(duel: Duel, same_within: float) -> list[str]:
-    """Return a paragraph a row: both stacks, the ratio with its interval, and the verdict."""
-    return [_verdict(row, duel.names, same_within) for row in (*rows(duel), *together(duel))]
+def all_rows(duel: Duel) -> list[Row]:
+    """Return the rows of the cells, then of all together."""
+    return [*rows(duel), *together(duel)]
+
+
+def text(duel: Duel, same_within: float, pairs_each: int, *, repeated: bool = False) -> str:
+    """Return a paragraph a row: both stacks, the ratio with its interval, and the verdict; and what was not measured.
+
+    One stack twice also tells of the machine, by duels of `pairs_each`; `repeated` for that, of nothing else.
+    """
+    found = all_rows(duel)
+    paragraphs = [] if repeated else [_verdict(row, duel.names, same_within) for row in found]
+    if len(set(duel.names)) == 1:
+        paragraphs += [_noise(row, pairs_each, same_within) for row in found]
+    return "\n".join([*paragraphs, *(f"not measured: {reason}" for reason in gaps(duel))])
 
 
 def gaps(duel: Duel) -> list[str]:
@@ -142,11 +155,6 @@ def exit_code(duel: Duel, measure: str, same_within: float) -> int:
     return max(cells)
 
 
-def machine_noise(duel: Duel, pairs_each: int, same_within: float) -> list[str]:
-    """Return, for two identical stacks, the rate of false verdicts of duels of `pairs_each`, and the spread."""
-    return [_noise(row, pairs_each, same_within) for row in (*rows(duel), *together(duel))]
-
-
 def _verdict(row: Row, names: tuple[str, str], same_within: float) -> str:
     if row.gap:
         return f"{row.label}: n/a: {row.gap}"
@@ -164,6 +172,7 @@ def _verdict(row: Row, names: tuple[str, str], same_within: float) -> str:
 
 
 def _noise(row: Row, pairs_each: int, same_within: float) -> str:
+    """Return, for two identical stacks, the rate of false verdicts of duels of `pairs_each`, and the spread."""
     if row.gap:
         return f"{row.label}: n/a: {row.gap}"
     before, after = row.values

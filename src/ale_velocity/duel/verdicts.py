@@ -40,7 +40,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(duel: Stored, same_within: float) -> str:
-    lines = [f"{' against '.join(duel.names)}: {duel.setting}", *report.verdicts(duel, same_within)]
-    if len(set(duel.names)) == 1:
-        lines += report.machine_noise(duel, len(duel.pairs), same_within)
-    return "\n".join([*lines, *(f"not measured: {reason}" for reason in report.gaps(duel))])
+    said = report.text(duel, same_within, len(duel.pairs))
+    return f"{' against '.join(duel.names)}: {duel.setting}\n{said}"

@@ -53,7 +53,7 @@ def _bouts(path: Path, releases: dict[str, Release]) -> Iterator[Bout]:
             pins = ", ".join(stack["pins"])
             raise VelocityError(f"{path}: the timeline has no {stack['name']} of {pins}; move the file away")
     before, after = (releases[name] for name in duel.names)
-    for row in (*report.rows(duel), *report.together(duel)):
+    for row in report.all_rows(duel):
         if row.gap:
             continue
         found = row.compare(SAME_WITHIN)
