@@ -317,6 +317,22 @@ def test_a_complete_duel_has_nothing_left_to_do(tmp_path, capsys):
     assert len(log) == 2
 
 
+def test_a_duel_from_before_the_cpu_s_numbers_goes_on(tmp_path, here):
+    """Its file has the CPU's name only; one that has the numbers is held to them."""
+    before, after, log = stacks_of()
+    more = options(tmp_path, "--pairs", "2")
+    more.resume = tmp_path / "d.json"
+    fight(tmp_path, before, after, "--pairs", "1")
+    here["cpu_model"] = "family 26"
+    command.fight(more, (before, after), more.resume)
+    assert len(log) == 4
+
+    fight(tmp_path, before, after, "--pairs", "1")
+    here["cpu_model"] = "family 25"
+    with pytest.raises(VelocityError, match="another machine's: cpu_model is 'family 26' there, 'family 25' here"):
+        command.fight(more, (before, after), more.resume)
+
+
 @pytest.mark.usefixtures("here")
 def test_interrupt_before_the_first_pair(tmp_path):
     """Nothing was measured, so nothing is printed."""

@@ -130,6 +130,17 @@ def test_results_of_one_name_are_of_one_machine(saved, caplog):
     assert "ALE_VELOCITY_MACHINE" in caplog.text
 
 
+def test_another_cpu_of_the_same_name_is_another_machine(saved, caplog):
+    """Clouds name whole families alike; a machine whose results know the name only takes what is told now."""
+    saved(cpu_model="family 26 model 2")
+    known = saved().parent / "machine.jsonl"
+    known.write_text(json.dumps({**KNOWN, "cpu_model": "family 25 model 17"}) + "\n")
+    with pytest.raises(SystemExit):
+        saved(cpu_model="family 26 model 2")
+
+    assert "of another machine (Fast CPU (family 25 model 17), 2 usable CPUs)" in caplog.text
+
+
 def test_variables_that_move_rates_belong_to_the_machine(saved, caplog):
     """The message says what may be unset; results from before variables were kept count as without any."""
     with pytest.raises(SystemExit):

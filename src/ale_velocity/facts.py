@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ROOT = Path("/")
 # What two result sets must share to be comparable: what a cell can use, not what else a shared host has.
 IDENTITY = ("name", "cpu", "usable_cpus", "gpus")
+WHERE_KNOWN = ("cpu_model", "variables")  # of it, too
+CPU_NUMBERS = {"family": "cpu family", "model": "model", "stepping": "stepping"}  # in /proc/cpuinfo
 # Variables that move a rate and are read by torch's libraries, the C library or CUDA: how many threads, whether idle
 # ones spin (a fifth of a blocking loop's rate on two cores), where they run; the allocator; what a GPU does at a time.
 VARIABLES = (
@@ -56,6 +58,7 @@ def gather(root: Path = ROOT, command: Callable[[list[str]], str | None] | None 
     return {
         "name": os.environ.get(PREFIX + "MACHINE") or platform.node(),
         "cpu": _first(r"^model name\s*:\s*(.+)$", cpuinfo) or platform.processor() or platform.machine(),
+        "cpu_model": _cpu_model(cpuinfo),
         "num_cpus": len(re.findall(r"^processor\s*:", cpuinfo, re.MULTILINE)) or os.cpu_count(),
         "affinity_cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "quota_cpus": envs.cgroup_quota(cgroup),
@@ -77,22 +80,35 @@ def gather(root: Path = ROOT, command: Callable[[list[str]], str | None] | None 
 
 
 def identity(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of the facts that two comparable result sets share; variables only where some are set."""
-    kept = {key: facts[key] for key in IDENTITY}
-    variables = facts.get("variables")
-    return {**kept, "gpus": [gpu["name"] for gpu in facts["gpus"]], **({"variables": variables} if variables else {})}
+    """Return the part of the facts that two comparable result sets share, and of WHERE_KNOWN what is known."""
+    kept = {key: facts[key] for key in IDENTITY} | {key: facts[key] for key in WHERE_KNOWN if facts.get(key)}
+    return {**kept, "gpus": [gpu["name"] for gpu in facts["gpus"]]}
+
+
+def same_machine(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two identities are of one machine; early ones know the CPU by its name only, and are not held to more."""
+    unknown = {"cpu_model"} - (one.keys() & other.keys())
+    first, second = ({key: value for key, value in known.items() if key not in unknown} for known in (one, other))
+    return first == second
 
 
 def in_words(facts: dict[str, Any]) -> str:
     """Return hardware and variables of an identity for people."""
     known = identity(facts)
+    cpu = " ".join([known["cpu"], *(f"({model})" for model in [known.get("cpu_model")] if model)])
     variables = [f"{name}={value}" for name, value in known.get("variables", {}).items()]
-    return ", ".join([known["cpu"], f"{known['usable_cpus']} usable CPUs", *known["gpus"], *variables])
+    return ", ".join([cpu, f"{known['usable_cpus']} usable CPUs", *known["gpus"], *variables])
 
 
 def _names_only(value: str) -> str:
     """Leave out the folders of preloaded libraries: results are for others too."""
     return re.sub(r"[^\s:]*/", "", value)
+
+
+def _cpu_model(cpuinfo: str) -> str | None:
+    """Return the numbers that tell generations apart: clouds call all of a maker's by one name, such as 'AMD EPYC'."""
+    numbers = [(name, _first(rf"^{field}\s*:\s*(\d+)$", cpuinfo)) for name, field in CPU_NUMBERS.items()]
+    return " ".join(f"{name} {number}" for name, number in numbers if number) or None
 
 
 def _turbo(cpus: Path) -> bool | None:

@@ -65,7 +65,7 @@ def unchanged(save: Callable[..., None]) -> Callable[..., None]:
         folder = Path(results_dir) / self.machine
         for before in records.read(folder / "machine.jsonl")[-1:]:
             now = facts.gather()
-            if facts.in_words(before) != facts.in_words(now):
+            if not facts.same_machine(facts.identity(before), facts.identity(now)):
                 unset = f", or unset {' and '.join(now['variables'])}" if now["variables"] else ""
                 refuse(
                     f"the results in {folder} are of another machine ({facts.in_words(before)}) than this one "

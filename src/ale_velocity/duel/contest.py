@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ale_velocity import facts
 from ale_velocity.cell import write_json
 from ale_velocity.errors import VelocityError
 
@@ -74,7 +76,8 @@ class Contest:
         """Take over the pairs of an earlier contest; raise `VelocityError` unless it was this one, on this machine."""
         earlier = read(path)
         for key, here in self.header.items():
-            if earlier[key] != here:
+            same = facts.same_machine if key == "machine" else operator.eq
+            if not same(earlier[key], here):
                 raise VelocityError(f"{path} cannot be resumed: {_difference(key, earlier[key], here)}")
         self.pairs, self.starts = earlier["pairs"], earlier["starts"]
 
