@@ -141,9 +141,12 @@ def test_a_machine_that_became_slower_is_no_loss(compared):
     assert {name: row[0] for name, row in rows.items()} == {"same": "", "gain": "-", "loss": ""}
 
 
-@pytest.mark.parametrize(("now", "said"), [(0.0102, ""), (0.02, "run 0.50 times as fast as when the results in")])
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [(0.0102, ""), (0.0128, ""), (0.024, "run 0.50 times as fast as when"), (0.006, "run 2.00 times as fast as when")],
+)
 def test_another_pace_is_said_before_anything_is_measured(tmp_path, caplog, now, said):
-    """Under the name of stored results; a record without a pace, or none at all, says nothing."""
+    """Under the name of stored results, among which it may vary; a record without a pace, or none at all, is silent."""
     warn_of_other_pace(tmp_path, now)
     append_record(tmp_path / "cells.jsonl", {"reason": "n/a"})
     warn_of_other_pace(tmp_path, now)

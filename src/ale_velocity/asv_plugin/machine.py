@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from asv.console import log
 from asv.machine import Machine
 
@@ -19,6 +19,7 @@ from ale_velocity.stats import is_other_pace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+COMMON_PACES = (0.05, 0.5, 0.95)  # quantiles: between the outer two lies what is no other pace
 _loaded: list[str] = []
 
 
@@ -78,10 +79,17 @@ def unchanged(save: Callable[..., None]) -> Callable[..., None]:
 
 
 def warn_of_other_pace(folder: Path, now: float) -> None:
-    """Say it where the fixed work of `pace` takes clearly more or less time `now` than beside the stored results."""
-    known = [min(record["pace_s"]) for record in records.read(folder / "cells.jsonl") if "pace_s" in record]
-    if known and is_other_pace(ratio := statistics.median(known) / now):
+    """Say it where the fixed work of `pace` takes clearly more or less time `now` than it did beside stored results.
+
+    A shared machine's pace goes up and down within each cell: one that was common among its readings is no other.
+    """
+    known = [pace_s for record in records.read(folder / "cells.jsonl") for pace_s in record.get("pace_s", ())]
+    if not known:
+        return
+    quickest, usual, slowest = np.quantile(known, COMMON_PACES)
+    if is_other_pace(np.clip(now, quickest, slowest) / now):
         log.warning(
-            f"this machine's cores now run {ratio:.2f} times as fast as when the results in {folder} were measured: "
-            "a release measured now shows that too. Measure releases in turn: asv continuous, or ale-velocity duel"
+            f"this machine's cores now run {usual / now:.2f} times as fast as when the results in {folder} were "
+            "measured: a release measured now shows that too. Measure releases in turn: asv continuous, or "
+            "ale-velocity duel"
         )
