@@ -45,12 +45,12 @@ class ResultsTree:
         for name in (DQN, EMULATOR):
             self.add_benchmark(name)
 
-    def add_benchmark(self, name, *, loops=("step", "send_recv"), counts=COUNTS, unit="env-steps/s"):
+    def add_benchmark(self, name, *, loops=("step", "send_recv"), counts=COUNTS, unit="env-steps/s", param="loop"):
         """Describe a benchmark as asv's discovery would."""
         self.benchmarks[name] = {
             "code": f"class {name.split('.')[1]}: ...",
             "name": name,
-            "param_names": ["loop", "num_envs"],
+            "param_names": [param, "num_envs"],
             "params": [[repr(loop) for loop in loops], [repr(count) for count in counts]],
             "timeout": 3600,
             "type": "track",

@@ -77,6 +77,25 @@ def test_the_loop_that_takes_less_time_is_faster(tmp_path, capsys):
     assert "faster" in last
 
 
+def test_baselines_are_compared_like_loops(tmp_path, capsys):
+    """They go by another parameter's name."""
+    tree = ResultsTree(tmp_path)
+    tree.add_machine("vm")
+    gymnasium = "baselines.Baselines.track_env_steps_per_second"
+    tree.add_benchmark(gymnasium, loops=("gymnasium_sync", "gymnasium_async"), param="baseline")
+    for release, rate in (("ale-py-0.9.1", 100.0), ("ale-py-0.12.1", 110.0)):
+        tree.add("vm", release, gymnasium, {("gymnasium_sync", 8): [rate] * 5, ("gymnasium_async", 8): [rate * 2] * 5})
+    arguments = ["speedup", "--config", str(tmp_path / "asv.conf.json"), "--over"]
+
+    assert cli.main([*arguments, "gymnasium_sync"]) == 0
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last.split()[:4] == ["gymnasium_async", "8", "2", "2.00"]
+    assert cli.main([*arguments, "ale-py-0.9.1"]) == 0
+    *_, one, other, _ = capsys.readouterr().out.splitlines()
+    assert one.split()[:4] == ["ale-py-0.12.1", "gymnasium_async", "1", "1.10"]
+    assert other.split()[:4] == ["ale-py-0.12.1", "gymnasium_sync", "1", "1.10"]
+
+
 @pytest.fixture
 def history(tmp_path):
     """Three releases of a known speed, of which 0.11.0 does different work and 0.12.0 lacks a count."""
@@ -124,7 +143,7 @@ def test_one_pair_has_no_interval(speedup):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--over", "stepp"], "no loop or release 'stepp'; did you mean step?"),
+        (["--over", "stepp"], "no loop, baseline or release 'stepp'; did you mean step?"),
         (["--loops", "ping_pong"], "no loop 'ping_pong'; did you mean"),
         (["--counts", "7"], "no env count '7'; did you mean 1 or 8?"),
         (["--machine", "laptop"], "no results for --machine laptop: there are results for node, vm"),

@@ -35,6 +35,7 @@ duel` does. Releases that do different work are left out.
 The line "all" is of all pairs above it: choose counts with a similar speed-up by --counts.
 """
 FASTER = {"more": "faster", "less": "slower"}
+DRIVERS = ("loop", "baseline")  # parameters that name what drives the envs; a benchmark has one of them
 ALIGNED = ("left", "left", "right", "right", "left", "left", "left")  # the columns of a table
 
 
@@ -91,7 +92,7 @@ def add_command(subparsers: Any) -> None:
     )
     parser.set_defaults(run=run)
     parser.add_argument(
-        "--over", default="step", metavar="NAME", help="the loop or release to compare with (default: step)"
+        "--over", default="step", metavar="NAME", help="the loop, baseline or release to compare with (default: step)"
     )
     parser.add_argument("--loops", nargs="+", metavar="LOOP", help="only these (default: all)")
     parser.add_argument("--counts", nargs="+", type=at_least_one, metavar="N", help="only these env counts")
@@ -109,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     points = [point for point in selection.select(points, values, lambda point: point) if _is_usable(point)]
     over, releases = arguments.over, dict.fromkeys(point.release.name for point in points)
     loops = dict.fromkeys(_loop(point) for point in points)
-    require_known("loop or release", [over], [*loops, *releases])
+    require_known("loop, baseline or release", [over], [*loops, *releases])
     require_known("loop", arguments.loops or [], loops)
     counts = sorted({_count(point) for point in points})
     require_known("env count", map(str, arguments.counts or []), map(str, counts))
@@ -128,12 +129,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _is_usable(point: Point) -> bool:
-    """Whether it is of a loop, and has whole processes."""
-    return {"loop", "num_envs"} <= dict(point.line.params).keys() and bool(point.process_values)
+    """Whether it is of a loop or baseline, and has whole processes."""
+    params = dict(point.line.params)
+    return "num_envs" in params and not params.keys().isdisjoint(DRIVERS) and bool(point.process_values)
 
 
 def _loop(point: Point) -> str:
-    return dict(point.line.params)["loop"]
+    return next(value for name, value in point.line.params if name in DRIVERS)
 
 
 def _count(point: Point) -> int:
@@ -157,7 +159,7 @@ def _grouped(points: Iterable[Point]) -> dict[str, list[Point]]:
     groups: dict[str, list[Point]] = {}
     for point in points:
         params = dict(point.line.params)
-        others = [value for name, value in params.items() if name not in {"loop", "num_envs"}]
+        others = [value for name, value in params.items() if name not in {*DRIVERS, "num_envs"}]
         label = ", ".join([benchmark_label(point.line.benchmark), *others, point.unit])
         groups.setdefault(f"{label}, {point.line.setup}", []).append(point)
     return groups
