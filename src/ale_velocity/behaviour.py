@@ -47,9 +47,16 @@ def fingerprint(backend: str, game: str) -> str | None:
     return f"{SCHEME}-{digest.hexdigest()[:16]}"
 
 
+def is_known(before: str | None, after: str | None) -> bool:
+    """Whether two fingerprints tell if the work is the same: both are there, and of one scheme."""
+    if not before or not after:
+        return False
+    return before.partition("-")[0] == after.partition("-")[0]
+
+
 def difference(before: str | None, after: str | None) -> str:
     """Say that two fingerprints are of different work; empty where they agree, or where they cannot tell."""
-    if not before or not after or before == after or before.partition("-")[0] != after.partition("-")[0]:
+    if before == after or not is_known(before, after):
         return ""
     return f"the same seed and actions gave other observations or rewards (fingerprints {before} and {after})"
 

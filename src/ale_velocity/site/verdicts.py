@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ale_velocity.behaviour import difference
+from ale_velocity.behaviour import difference, is_known
 from ale_velocity.stats import compare_pairs, compare_processes, pace_ratio, windows_spread
 from ale_velocity.units import higher_is_better
 
@@ -130,12 +130,15 @@ def compare_points(pairs: Sequence[tuple[Point, Point]], value: Callable[[Point]
 
 
 def different_work(before: Point, after: Point) -> str | None:
-    """Return why two releases' points must not be compared, None where they may be."""
-    for release in (after.release, before.release):
-        if release.note.startswith(DIFFERENT_WORK):
-            return f"{release.name}: {release.note}"
-    why = difference(before.behaviour, after.behaviour)
-    return f"different work than {before.release.name}: {why}" if why else None
+    """Return why two releases' points must not be compared, None where they may be.
+
+    Fingerprints of both decide, since a release may do other work in one of its envs only. Without, its note does.
+    """
+    if is_known(before.behaviour, after.behaviour):
+        why = difference(before.behaviour, after.behaviour)
+        return f"different work than {before.release.name}: {why}" if why else None
+    noted = (release for release in (after.release, before.release) if release.note.startswith(DIFFERENT_WORK))
+    return next((f"{release.name}: {release.note}" for release in noted), None)
 
 
 def _verdict(before: Point, after: Point) -> Verdict:
