@@ -14,7 +14,7 @@ from ale_velocity import selection
 from ale_velocity.errors import VelocityError
 from ale_velocity.site import figure, verdicts
 from ale_velocity.site.order import natural_key
-from ale_velocity.site.points import benchmark_label, chart_name
+from ale_velocity.site.points import benchmark_label, chart_name, driver
 from ale_velocity.stats import WALL_UNIT
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _json(rows: list[Row]) -> bytes:
 
 def _markdown(rows: list[Row]) -> bytes:
     lines = [MARKDOWN_COLUMNS, ["---"] * len(MARKDOWN_COLUMNS)]
-    rows = [{**row, "loop": row.get("loop", row.get("baseline"))} for row in rows]  # a baseline goes with its loop
+    rows = [{**row, "loop": driver(row)} for row in rows]
     lines += [[_markdown_cell(column, row.get(column)) for column in MARKDOWN_COLUMNS] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines).encode()
 

@@ -12,7 +12,7 @@ from ale_velocity import selection
 from ale_velocity.errors import VelocityError, require_known
 from ale_velocity.options import at_least_one
 from ale_velocity.site.order import natural_key
-from ale_velocity.site.points import benchmark_label
+from ale_velocity.site.points import DRIVERS, benchmark_label, driver
 from ale_velocity.site.verdicts import compare_points, different_work, typical
 from ale_velocity.stats import WALL_UNIT, is_other_pace, pace_ratio
 from ale_velocity.units import higher_is_better
@@ -35,7 +35,6 @@ duel` does. Releases that do different work are left out.
 The line "all" is of all pairs above it: choose counts with a similar speed-up by --counts.
 """
 FASTER = {"more": "faster", "less": "slower"}
-DRIVERS = ("loop", "baseline")  # parameters that name what drives the envs; a benchmark has one of them
 ALIGNED = ("left", "left", "right", "right", "left", "left", "left")  # the columns of a table
 
 
@@ -131,11 +130,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _is_usable(point: Point) -> bool:
     """Whether it is of a loop or baseline, and has whole processes."""
     params = dict(point.line.params)
-    return "num_envs" in params and not params.keys().isdisjoint(DRIVERS) and bool(point.process_values)
+    return "num_envs" in params and driver(params) is not None and bool(point.process_values)
 
 
 def _loop(point: Point) -> str:
-    return next(value for name, value in point.line.params if name in DRIVERS)
+    return driver(dict(point.line.params))
 
 
 def _count(point: Point) -> int:

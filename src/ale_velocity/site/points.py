@@ -14,11 +14,13 @@ from ale_velocity.stats import Interval, mean_interval, process_values
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Mapping
 
     from ale_velocity.timeline.manifest import Release, Series
 
 ACRONYMS = {"dqn", "ppo"}
 MAIN_METHOD = "track_env_steps_per_second"
+DRIVERS = ("loop", "baseline")  # parameters that name what drives the envs; a benchmark has one of them
 CHART_NAMES = {"step": "stepRaw", "send_recv": "recvRaw"}
 
 
@@ -164,6 +166,11 @@ def benchmark_label(benchmark: str) -> str:
     label = " ".join(word.upper() if word in ACRONYMS else word for word in words)
     measured = "" if method == MAIN_METHOD else ", " + method.removeprefix("track_").replace("_", " ")
     return label[:1].upper() + label[1:] + measured
+
+
+def driver(params: Mapping[str, Any]) -> Any:
+    """Return the name of what drives the envs: the loop, or in its place the baseline; None where neither is there."""
+    return next((params[name] for name in DRIVERS if name in params), None)
 
 
 def chart_name(params: dict[str, str]) -> str:
