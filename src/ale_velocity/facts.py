@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROOT = Path("/")
 # What two result sets must share to be comparable: what a cell can use, not what else a shared host has.
 IDENTITY = ("name", "cpu", "usable_cpus", "gpus")
-WHERE_KNOWN = ("cpu_model", "variables")  # of it, too
+WHERE_KNOWN = ("cpu_model", "variables")  # shared likewise; not every machine and not every early result has them
 CPU_NUMBERS = {"family": "cpu family", "model": "model", "stepping": "stepping"}  # in /proc/cpuinfo
 # Variables that move a rate and are read by torch's libraries, the C library or CUDA: how many threads, whether idle
 # ones spin (a fifth of a blocking loop's rate on two cores), where they run; the allocator; what a GPU does at a time.
@@ -87,17 +87,16 @@ def identity(facts: dict[str, Any]) -> dict[str, Any]:
 
 def same_machine(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two identities are of one machine; early ones know the CPU by its name only, and are not held to more."""
-    unknown = {"cpu_model"} - (one.keys() & other.keys())
-    first, second = ({key: value for key, value in known.items() if key not in unknown} for known in (one, other))
-    return first == second
+    models = {known["cpu_model"] for known in (one, other) if "cpu_model" in known}
+    return len(models) <= 1 and {**one, "cpu_model": None} == {**other, "cpu_model": None}
 
 
 def in_words(facts: dict[str, Any]) -> str:
     """Return hardware and variables of an identity for people."""
     known = identity(facts)
-    cpu = " ".join([known["cpu"], *(f"({model})" for model in [known.get("cpu_model")] if model)])
+    model = f" ({known['cpu_model']})" if "cpu_model" in known else ""
     variables = [f"{name}={value}" for name, value in known.get("variables", {}).items()]
-    return ", ".join([cpu, f"{known['usable_cpus']} usable CPUs", *known["gpus"], *variables])
+    return ", ".join([known["cpu"] + model, f"{known['usable_cpus']} usable CPUs", *known["gpus"], *variables])
 
 
 def _names_only(value: str) -> str:

@@ -13,9 +13,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ale_velocity import facts
 from ale_velocity.cell import write_json
 from ale_velocity.errors import VelocityError
+from ale_velocity.facts import same_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +76,7 @@ class Contest:
         """Take over the pairs of an earlier contest; raise `VelocityError` unless it was this one, on this machine."""
         earlier = read(path)
         for key, here in self.header.items():
-            same = facts.same_machine if key == "machine" else operator.eq
+            same = same_machine if key == "machine" else operator.eq
             if not same(earlier[key], here):
                 raise VelocityError(f"{path} cannot be resumed: {_difference(key, earlier[key], here)}")
         self.pairs, self.starts = earlier["pairs"], earlier["starts"]
