@@ -1,8 +1,8 @@
 """How do loops compare, when windows of one and the other alternate in one process?
 
     python tools/in_turn.py dqn:step dqn:send_recv                                  what async adds to DQN
-    python tools/in_turn.py --counts 16 emulator:half_batches dqn:half_batches:graphed      how far from the limit
-    python tools/in_turn.py --counts 2 --tiny emulator:step dqn:step                a smoke test
+    python tools/in_turn.py emulator:half_batches dqn:half_batches:graphed --counts 16      how far from the limit
+    python tools/in_turn.py emulator:step dqn:step --counts 2 --tiny                a smoke test
 
 A cell is AGENT:LOOP or AGENT:LOOP:LEARNER. All stand side by side in one process, and each round takes a window of
 every cell, back and forth, so that what disturbs the machine disturbs all; ratios are those of a round, to the first
