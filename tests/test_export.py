@@ -68,6 +68,18 @@ def test_a_row_holds_everything_of_a_cell(export, tree):
     assert float(measured[0]["ratio"]) == pytest.approx(1.2, abs=0.01)
 
 
+@pytest.mark.parametrize("counts", [(8, 1, 64), (1, 64, 8)])
+def test_rows_have_the_order_of_the_benchmarks_parameters(tmp_path, capsys, counts):
+    """Whatever was measured first, on however many releases."""
+    tree = ResultsTree(tmp_path)
+    tree.add_machine("vm")
+    for release, part in (("ale-py-0.11.2", counts[:1]), ("ale-py-0.12.0", counts[1:]), ("ale-py-0.12.1", counts)):
+        tree.add("vm", release, DQN, curve(1.0, counts=part))
+    assert cli.main(["export", "--config", str(tmp_path / "asv.conf.json"), "--release", "ale-py-0.12.1"]) == 0
+    measured = [(row["loop"], row["num_envs"]) for row in rows(capsys.readouterr().out)]
+    assert measured == [(loop, count) for loop in ("step", "send_recv") for count in ("1", "8", "64")]
+
+
 def test_another_game_is_another_history(export):
     """Its verdict is against its own release before, which of the first game was not measured."""
     _, text, _ = export("--release", "ale-py-0.12.1", "--game", "ms_pacman")

@@ -98,7 +98,7 @@ def _points(
         zip(itertools.product(*params), values, samples, strict=True)
     ):
         words = tuple(zip(benchmark["param_names"], (word.strip("'") for word in combination), strict=True))
-        line = Line(series, setup, key, words)
+        line = Line(series, setup, key, words, place)
         cell = result.commit_hash, result.env_name, records.cell_name(key, params, place)
         record = cells.record(*cell)
         if value is not None and math.isnan(value) and not record:

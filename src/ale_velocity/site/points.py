@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -44,19 +44,23 @@ class Setup:
 
 @dataclass(frozen=True)
 class Line:
-    """A benchmark with its parameters but for the release: what is followed from release to release."""
+    """A benchmark with its parameters but for the release: what is followed from release to release.
+
+    `place` is that of the parameters among all that the benchmark declares.
+    """
 
     series: str
     setup: Setup
     benchmark: str
     params: tuple[tuple[str, str], ...]
+    place: int = field(default=0, compare=False)
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
         """Natural order of all parts but the parameters, which keep the order of their declaration."""
         setup = self.setup
         words = (self.series, setup.machine, setup.protocol, setup.device, setup.game, setup.torch_threads)
-        return tuple(map(natural_key, (*words, setup.python, self.benchmark)))
+        return *map(natural_key, (*words, setup.python, self.benchmark)), self.place
 
 
 @dataclass(frozen=True)
