@@ -158,6 +158,23 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(project, second, mes
     assert {row[3] for row in table(done.stdout).values()} <= {"n/a"}
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [
+        ("here", 0, "Results of this machine, 'here' (another's: --machine NAME)"),
+        ("elsewhere", 1, "specify which one to use with the --machine option"),
+    ],
+)
+def test_of_several_machines_this_one_is_meant(project, name, code, message):
+    """The results of other machines are committed beside one's own; without one's own asv names them all."""
+    project.add_machine("there")
+    for release in (OLD, NEW):
+        project.add_result(release, {RATE: [100.0] * len(CELLS)})
+    done = project.asv("compare", OLD, NEW, ALE_VELOCITY_MACHINE=name)
+    assert (done.returncode, len(table(done.stdout))) == (code, 0 if code else len(CELLS))
+    assert message in done.stdout
+
+
 def test_an_environment_option_that_fits_no_result_says_what_it_leaves_out(project):
     """As for results of a node's own torch, read on another machine."""
     for release in (OLD, NEW):

@@ -119,6 +119,26 @@ def saved(monkeypatch, tmp_path):
 KNOWN = {"name": "here", "cpu": "Fast CPU", "usable_cpus": 2, "num_cpus": 4, "gpus": [], "load": 0.5}
 
 
+@pytest.mark.parametrize(
+    ("described", "given", "name"),
+    [
+        (["laptop"], None, "laptop"),
+        (["laptop"], "node", "node"),
+        (["laptop", "node"], None, "host"),
+        ([], None, "host"),
+    ],
+)
+def test_the_name_is_that_under_which_asv_would_file_results(tmp_path, monkeypatch, described, given, name):
+    """The given one; else the only one that `asv machine` described; else the host's."""
+    monkeypatch.setattr(machine, "_loaded", [])
+    monkeypatch.setattr(Machine, "hardcoded_machine_name", given)
+    monkeypatch.setattr("asv.machine._get_unique_machine_name", lambda: "host")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    entries = {entry: {"machine": entry} for entry in described}
+    (tmp_path / ".asv-machine.json").write_text(json.dumps({**entries, "version": 1}))
+    assert machine.name() == name
+
+
 def test_results_of_one_name_are_of_one_machine(saved, caplog):
     """Other hardware under a known name is refused before anything is written; it would look like a release's doing."""
     with pytest.raises(SystemExit) as end:

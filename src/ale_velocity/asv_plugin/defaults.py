@@ -2,8 +2,8 @@
 
 asv drops samples unless told `--record-samples`, though verdicts need them; it saves results only when a release
 is finished, so that Ctrl-C loses hours, and by overwriting, so that a full disk or a kill at that moment loses what
-was stored before; it says why a cell is n/a or failed only with `--show-stderr`; and it asks
-about an unknown machine at a prompt.
+was stored before; it says why a cell is n/a or failed only with `--show-stderr`; it asks about an unknown machine at a
+prompt; and its `compare` does not take this machine's results where another's lie beside them.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ def with_reason(log_benchmark_result: Callable[..., None]) -> Callable[..., None
 
 
 REPLACED: dict[Point, Callable[[Any], Any]] = {
+    Point("asv.commands.compare:Compare.run", "5cb3e098d332e284"): machine.this_one,
     Point("asv.machine:Machine.generate_machine_file", "f61cfe18abbb21c2"): machine.described_by_itself,
     Point("asv.machine:Machine.load", "5876ddd00d3dc108"): machine.remembered,
     Point("asv.machine:Machine.save", "69a24156344cb5de"): machine.unchanged,

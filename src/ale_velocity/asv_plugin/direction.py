@@ -35,7 +35,6 @@ REPLACED: dict[Point, Callable[[Any], Any]] = {
 }
 # The code around them, which calls what is replaced or is called by the replacements.
 RELIED_ON = (
-    Point("asv.commands.compare:Compare.run", "5cb3e098d332e284"),
     Point("asv.commands.compare:_is_result_better", "64a0f9bb57cde2bd"),
     Point("asv.commands.continuous:Continuous.run", "19ac9856efe54f7b"),
     Point("asv.commands.find:Find.run", "90c1a1717f870a28"),

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from asv import runner, util
 from asv.environment import get_environments
-from asv.machine import Machine
 from asv.results import iter_results_for_machine
 
 from ale_velocity.asv_plugin import machine, records, stored
@@ -50,7 +49,7 @@ class History:
         self._hashes = writer.build(path)
         self.series = manifest.load(path)
         machine.use_given_name()
-        self.machine = Machine.get_unique_machine_name()
+        self.machine = machine.name()
         self._environment = self._only_environment(environment)
         self._suite = {benchmark["name"]: benchmark for benchmark in self._discover()}
 

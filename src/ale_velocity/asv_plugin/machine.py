@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from asv import util
 from asv.console import log
-from asv.machine import Machine
+from asv.machine import Machine, MachineCollection
 
 from ale_velocity import facts, pace
 from ale_velocity.asv_plugin import records
@@ -25,7 +26,13 @@ _loaded: list[str] = []
 
 def name() -> str:
     """Return the name under which this command files its results."""
-    return _loaded[-1] if _loaded else Machine.get_unique_machine_name()
+    if _loaded:
+        return _loaded[-1]
+    given = Machine.get_unique_machine_name()
+    try:
+        return str(MachineCollection.load(given)["machine"])
+    except util.UserError:  # not known yet
+        return given
 
 
 def use_given_name() -> None:
@@ -76,6 +83,21 @@ def unchanged(save: Callable[..., None]) -> Callable[..., None]:
         save(self, results_dir)
 
     return check_and_save
+
+
+def this_one(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the replacement of `Compare.run`: of several machines' results, this one's, unless told otherwise.
+
+    asv would refuse to choose, and results of other machines lie beside one's own.
+    """
+
+    def run_for_this_one(cls: Any, conf: Any, *args: Any, machine: str | None = None, **kwargs: Any) -> Any:
+        if machine is None and (Path(conf.results_dir) / name() / "machine.json").is_file():
+            machine = name()
+            log.info(f"Results of this machine, '{machine}' (another's: --machine NAME)")
+        return run(cls, conf, *args, machine=machine, **kwargs)
+
+    return run_for_this_one
 
 
 def warn_of_other_pace(folder: Path, now: float) -> None:
