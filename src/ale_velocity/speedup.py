@@ -103,8 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ale_velocity.asv_plugin import stored
 
     results = stored.read_config(arguments.config)
-    points = sorted(results.points, key=lambda point: (point.line.sort_key, results.positions[point.release.name]))
-    points = [point for point in points if point.status == "measured"]
+    points = [point for point in results.points if point.status == "measured"]
+    # Release by release, so that a table has them in their order whichever has the first cell.
+    points.sort(key=lambda point: (point.line.kind_key, results.positions[point.release.name], point.line.place))
     values = {"unit": WALL_UNIT, **selection.wanted(arguments)}
     points = [point for point in selection.select(points, values, lambda point: point) if _is_usable(point)]
     over, releases = arguments.over, dict.fromkeys(point.release.name for point in points)

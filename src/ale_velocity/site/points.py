@@ -58,9 +58,14 @@ class Line:
     @property
     def sort_key(self) -> tuple[Any, ...]:
         """Natural order of all parts but the parameters, which keep the order of their declaration."""
+        return *self.kind_key, self.place
+
+    @property
+    def kind_key(self) -> tuple[Any, ...]:
+        """Natural order of all parts but the parameters."""
         setup = self.setup
         words = (self.series, setup.machine, setup.protocol, setup.device, setup.game, setup.torch_threads)
-        return *map(natural_key, (*words, setup.python, self.benchmark)), self.place
+        return tuple(map(natural_key, (*words, setup.python, self.benchmark)))
 
 
 @dataclass(frozen=True)
