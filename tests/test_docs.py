@@ -41,26 +41,29 @@ def commands():
     return sorted(words for words in (tuple(shlex.split(line)) for line in typed) if len(words) > 2)
 
 
+COMMANDS = commands()
+
+
 def test_there_are_such_commands():
     """The patterns above find all kinds."""
-    programs = {words[0] if words[0] != "python" else words[1] for words in commands()}
+    programs = {words[0] if words[0] != "python" else words[1] for words in COMMANDS}
     assert {"ale-velocity", "asv", "python3", "tools/in_turn.py", "tools/fidelity.py"} <= programs
 
 
-@pytest.mark.parametrize("words", [words for words in commands() if words[0] == "ale-velocity"], ids=" ".join)
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words[0] == "ale-velocity"], ids=" ".join)
 def test_ours_parse(words):
     """Options, and values that have to be numbers or one of a few words."""
     assert callable(cli.make_parser().parse_args(words[1:]).run)
 
 
-@pytest.mark.parametrize("words", [words for words in commands() if "asv" in (words[0], words[2])], ids=" ".join)
+@pytest.mark.parametrize("words", [words for words in COMMANDS if "asv" in (words[0], words[2])], ids=" ".join)
 def test_those_of_asv_parse(words):
     """As asv reads them."""
     parser, _ = make_argparser()
     assert callable(parser.parse_args(words[words.index("asv") + 1 :]).func)
 
 
-@pytest.mark.parametrize("words", [words for words in commands() if words[1].startswith("tools/")], ids=" ".join)
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words[1].startswith("tools/")], ids=" ".join)
 def test_those_of_the_scripts_parse(words, monkeypatch, capsys):
     """What stands before `--help` is read first, and nothing is measured."""
     monkeypatch.syspath_prepend(ROOT / "tools")

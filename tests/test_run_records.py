@@ -100,25 +100,6 @@ def test_a_process_that_keeps_a_record_needs_no_other(measured, code):
     assert measured(f"{write}; raise SystemExit({code})") == "its own"
 
 
-@pytest.fixture
-def saved(monkeypatch, tmp_path):
-    """Save the machine `here`, now with other facts; returns its description's file."""
-
-    def save(**changed):
-        monkeypatch.setattr(facts, "gather", lambda: {**KNOWN, "variables": {}, **changed})
-        described = Machine()
-        described.machine = "here"
-        machine.unchanged(Machine.save)(described, str(tmp_path))
-        return tmp_path / "here" / "machine.json"
-
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "machine.jsonl").write_text(json.dumps(KNOWN) + "\n")
-    return save
-
-
-KNOWN = {"name": "here", "cpu": "Fast CPU", "usable_cpus": 2, "num_cpus": 4, "gpus": [], "load": 0.5}
-
-
 @pytest.mark.parametrize(
     ("described", "given", "name"),
     [
@@ -137,6 +118,25 @@ def test_the_name_is_that_under_which_asv_would_file_results(tmp_path, monkeypat
     entries = {entry: {"machine": entry} for entry in described}
     (tmp_path / ".asv-machine.json").write_text(json.dumps({**entries, "version": 1}))
     assert machine.name() == name
+
+
+@pytest.fixture
+def saved(monkeypatch, tmp_path):
+    """Save the machine `here`, now with other facts; returns its description's file."""
+
+    def save(**changed):
+        monkeypatch.setattr(facts, "gather", lambda: {**KNOWN, "variables": {}, **changed})
+        described = Machine()
+        described.machine = "here"
+        machine.unchanged(Machine.save)(described, str(tmp_path))
+        return tmp_path / "here" / "machine.json"
+
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "machine.jsonl").write_text(json.dumps(KNOWN) + "\n")
+    return save
+
+
+KNOWN = {"name": "here", "cpu": "Fast CPU", "usable_cpus": 2, "num_cpus": 4, "gpus": [], "load": 0.5}
 
 
 def test_results_of_one_name_are_of_one_machine(saved, caplog):

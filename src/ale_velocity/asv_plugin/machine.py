@@ -92,9 +92,10 @@ def this_one(run: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def run_for_this_one(cls: Any, conf: Any, *args: Any, machine: str | None = None, **kwargs: Any) -> Any:
-        if machine is None and (Path(conf.results_dir) / name() / "machine.json").is_file():
-            machine = name()
-            log.info(f"Results of this machine, '{machine}' (another's: --machine NAME)")
+        here = name()
+        if machine is None and (Path(conf.results_dir) / here / "machine.json").is_file():
+            machine = here
+            log.info(f"Results of this machine, '{here}' (another's: --machine NAME)")
         return run(cls, conf, *args, machine=machine, **kwargs)
 
     return run_for_this_one
